@@ -1,0 +1,1 @@
+"""Kafka's configuration: typed, documented, parsed once. Pure."""

@@ -1,0 +1,143 @@
+"""Configuration keys and the tables they stand in: one table a kind, and everything else is derived from it.
+
+Parsing, the documentation and later DescribeConfigs all read these tables. Nothing is parsed twice: a table turns text
+into typed values, and the rest of Ottla sees only the dataclasses that are made of them.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any
+
+from ottla.common.errors import InvalidConfigError
+from ottla.config.validators import Validator, ValidList
+from ottla.config.values import ConfigType, ConfigValue, format_value, parse_type
+
+logger = logging.getLogger(__name__)
+
+
+class Importance(Enum):
+    """How likely it is that somebody has to think about a key."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One configuration key: Apache's name, type, default and bounds, and what it does in our own words.
+
+    ``default`` is None for a key that may be left unset. ``internal`` keys are for tests and stay out of the
+    documentation. ``inert`` says why a key that Apache has cannot mean anything here; setting one warns.
+    """
+
+    name: str
+    type: ConfigType
+    default: ConfigValue
+    validator: Validator | None
+    importance: Importance
+    doc: str
+    inert: str | None = None
+    internal: bool = False
+
+    @property
+    def field_name(self) -> str:
+        """The attribute that holds this key's value in a configuration dataclass."""
+        return self.name.replace(".", "_")
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, for messages."""
+        bounds = str(self.validator) if self.validator is not None else ""
+        return f"{self.type.value} {bounds}".rstrip()
+
+    def parse(self, value: object) -> ConfigValue:
+        """The typed, validated value; InvalidConfigError names key, value and what is allowed."""
+        try:
+            parsed = parse_type(value, self.type)
+        except ValueError as error:
+            raise self._invalid(value, str(error)) from None
+        if isinstance(self.validator, ValidList) and isinstance(parsed, tuple):
+            parsed = self._distinct(parsed)
+        if self.validator is not None:
+            objection = self.validator.objection(parsed)
+        else:
+            objection = "Value must be non-null" if parsed is None and self.default is not None else None
+        if objection is not None:
+            raise self._invalid(value, objection)
+        return parsed
+
+    def _distinct(self, entries: tuple[str, ...]) -> tuple[str, ...]:
+        distinct = tuple(dict.fromkeys(entries))
+        if len(distinct) != len(entries):
+            logger.warning(
+                'Configuration key "%s" contains duplicate values, which are removed: %s becomes %s',
+                self.name,
+                format_value(entries),
+                format_value(distinct),
+            )
+        return distinct
+
+    def _invalid(self, value: object, why: str) -> InvalidConfigError:
+        shown = "[hidden]" if self.type is ConfigType.PASSWORD else value
+        return InvalidConfigError(
+            f"Invalid value {shown} for configuration {self.name}: {why} (allowed: {self.allowed})"
+        )
+
+
+class ConfigTable:
+    """All the keys of one kind ("topic", "broker"), by name and in the order of their definition."""
+
+    __slots__ = ("_keys", "kind")
+
+    def __init__(self, kind: str, *keys: ConfigKey) -> None:
+        self.kind = kind
+        self._keys = {key.name: key for key in keys}
+        assert len(self._keys) == len(keys), "a key is defined twice"
+
+    def __iter__(self) -> Iterator[ConfigKey]:
+        return iter(self._keys.values())
+
+    def __getitem__(self, name: str) -> ConfigKey:
+        return self._keys[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._keys
+
+    def default(self, name: str) -> Any:
+        """The default of a key, typed as the key is."""
+        return self._keys[name].default
+
+    def parse(self, props: Mapping[str, object]) -> dict[str, ConfigValue]:
+        """Parse what is set, and only that, by key name; what no key knows is reported in the log and left out.
+
+        Raises InvalidConfigError for the first bad value. A key that is inert here warns.
+        """
+        values = {}
+        for name, value in props.items():
+            key = self._keys.get(name)
+            if key is None:
+                logger.warning("%s; it is ignored", self.describe_unknown(name))
+                continue
+            values[name] = key.parse(value)
+            if key.inert is not None:
+                logger.warning("The %s config %s=%s has no effect: %s", self.kind, name, value, key.inert)
+        return values
+
+    def parse_fields(self, props: Mapping[str, object]) -> dict[str, Any]:
+        """As ``parse``, by field name: the arguments for a configuration dataclass."""
+        return {self._keys[name].field_name: value for name, value in self.parse(props).items()}
+
+    def require_known(self, names: Mapping[str, object]) -> None:
+        """InvalidConfigError for the first name that is no key of this table."""
+        for name in names:
+            if name not in self._keys:
+                raise InvalidConfigError(self.describe_unknown(name))
+
+    def describe_unknown(self, name: str) -> str:
+        """A message for a name that is no key, with the nearest one that is."""
+        near = get_close_matches(name, self._keys, n=1)
+        return f"Unknown {self.kind} config name: {name}" + (f" (did you mean {near[0]}?)" if near else "")

@@ -1,0 +1,141 @@
+"""What a configuration value may be, beyond its type: the validators of Apache's ConfigDef.
+
+A validator's ``objection`` is None for a good value and otherwise says what is wrong; its ``str`` is Apache's notation
+for the allowed values, as the documentation and DescribeConfigs show it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.config.values import ConfigValue
+
+
+class Validator(Protocol):
+    """Says whether a parsed value is allowed for its key."""
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """None when the value is allowed, else the reason why it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number from ``minimum`` to ``maximum``, both included; NaN passes, as it does in Java."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """Refuse null and what lies outside."""
+        if value is None:
+            return "Value must be non-null"
+        assert isinstance(value, (int, float))
+        if self.minimum is not None and value < self.minimum:
+            return f"Value must be at least {self.minimum}"
+        if self.maximum is not None and value > self.maximum:
+            return f"Value must be no more than {self.maximum}"
+        return None
+
+    def __str__(self) -> str:
+        bounds = [str(bound) if bound is not None else "..." for bound in (self.minimum, self.maximum)]
+        both = self.minimum is not None and self.maximum is not None
+        return f"[{bounds[0]},...,{bounds[1]}]" if both else f"[{','.join(bounds)}]"
+
+
+def at_least(minimum: int) -> Range:
+    """A number with a lower bound only."""
+    return Range(minimum=minimum)
+
+
+def between(minimum: int, maximum: int) -> Range:
+    """A number with both bounds."""
+    return Range(minimum, maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class GzipLevel:
+    """zlib's levels 1 to 9, or -1 for its own default; 0 (stored) is not allowed."""
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """Refuse null and any other number."""
+        if value is None:
+            return "Value must be non-null"
+        assert isinstance(value, int)
+        if value != -1 and not 1 <= value <= 9:
+            return "Value must be between 1 and 9 or equal to -1"
+        return None
+
+    def __str__(self) -> str:
+        return "[1,...,9] or -1"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidString:
+    """One of some words, in exactly this case."""
+
+    valid: tuple[str, ...]
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """Refuse null and any other word."""
+        return None if value in self.valid else f"String must be one of: {', '.join(self.valid)}"
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid)}]"
+
+
+def one_of(*valid: str) -> ValidString:
+    """One of these words."""
+    return ValidString(valid)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidList:
+    """A list of distinct, non-empty strings, of the words in ``valid`` if there are any.
+
+    Duplicates are dropped with a warning before a list comes here (see ``ConfigKey.parse``).
+    """
+
+    valid: tuple[str, ...] = ()
+    empty_allowed: bool = True
+    null_allowed: bool = False
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """Refuse null and empty lists unless allowed, empty entries, and words that are not listed."""
+        if value is None:
+            return None if self.null_allowed else "Values must not be null"
+        assert isinstance(value, tuple)
+        if not value:
+            return None if self.empty_allowed else "List must not be empty"
+        if "" in value:
+            return "Entries of the list must not be empty"
+        if self.valid and not set(value) <= set(self.valid):
+            return f"Each entry must be one of: {', '.join(self.valid)}"
+        return None
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid)}]" if self.valid else ""
+
+
+def list_of(*valid: str) -> ValidList:
+    """Any of these words, or none."""
+    return ValidList(valid)
+
+
+_THROTTLED_REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledReplicaList:
+    """``*`` alone, or a list of ``partition:broker`` pairs."""
+
+    def objection(self, value: ConfigValue) -> str | None:
+        """Refuse all other lists."""
+        if value is None:
+            return "Values must not be null"
+        assert isinstance(value, tuple)
+        if "".join(value) == "*" or all(_THROTTLED_REPLICA.fullmatch(entry) for entry in value):
+            return None
+        return "List must be the literal '*' or pairs [partitionId]:[brokerId]"
+
+    def __str__(self) -> str:
+        return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
