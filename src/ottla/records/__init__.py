@@ -1,0 +1,1 @@
+"""Kafka's record batches: reading, writing, checking, compressing. Pure."""

@@ -1,0 +1,82 @@
+"""Zstandard frames: how much can come out of them, read from their headers before anything is decompressed.
+
+Streams of several frames and skippable frames are valid, and Apache's reader takes them. Frames written by streaming
+clients carry no content size; then each compressed block counts as the 128 KiB that a block yields at most.
+"""
+
+import struct
+from typing import Final
+
+import cramjam
+
+from ottla.records.bounded_output import decompress_bounded, too_large
+
+_MAGIC: Final = 0xFD2FB528
+_SKIPPABLE_MAGIC: Final = 0x184D2A5
+_BLOCK_BYTES_MAX: Final = 128 * 1024
+_RAW_BLOCK, _RLE_BLOCK = 0, 1
+_DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
+_CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
+_UINT32_LE: Final = struct.Struct("<I")
+
+
+def compress(data: memoryview, level: int) -> bytes:
+    """One frame that holds ``data``."""
+    return bytes(cramjam.zstd.compress(data, level=level))
+
+
+def decompress(data: memoryview, max_bytes: int) -> bytes:
+    """The content of all frames in ``data``, at most ``max_bytes``."""
+    return decompress_bounded("zstd", cramjam.zstd.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
+
+
+def _content_bound(data: memoryview, max_bytes: int) -> int:
+    """The most that the frames can yield; raises MessageTooLargeError if they surely yield too much.
+
+    Malformed input ends the walk early: the decoder will name the fault.
+    """
+    bound, position, end = 0, 0, len(data)
+    while position + 5 <= end and bound <= max_bytes:
+        magic: int = _UINT32_LE.unpack_from(data, position)[0]
+        if magic >> 4 == _SKIPPABLE_MAGIC:
+            if position + 8 > end:
+                break
+            position += 8 + _UINT32_LE.unpack_from(data, position + 4)[0]
+            continue
+        if magic != _MAGIC:
+            break
+        descriptor = data[position + 4]
+        single_segment = descriptor >> 5 & 1
+        content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment
+        position += 5 + (1 - single_segment) + _DICTIONARY_ID_BYTES[descriptor & 3]
+        content_size = int.from_bytes(data[position : position + content_size_bytes], "little")
+        content_size += 256 if content_size_bytes == 2 else 0
+        if content_size > max_bytes:
+            raise too_large(max_bytes)
+        position += content_size_bytes
+        certain, uncertain, position = _walk_blocks(data, position, max_bytes)
+        if certain > max_bytes:
+            raise too_large(max_bytes)
+        bound += content_size if content_size_bytes else certain + uncertain
+        position += 4 if descriptor & 0x04 else 0
+    return bound
+
+
+def _walk_blocks(data: memoryview, position: int, max_bytes: int) -> tuple[int, int, int]:
+    """What a frame's blocks yield for certain (raw, RLE), what they may yield besides, and where they end."""
+    certain, uncertain, end = 0, 0, len(data)
+    last = 0
+    while not last and position + 3 <= end and certain <= max_bytes:
+        header = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+        last, kind, size = header & 1, header >> 1 & 3, header >> 3
+        position += 3
+        if kind == _RLE_BLOCK:
+            certain += size
+            position += 1
+        else:
+            position += size
+            if kind == _RAW_BLOCK:
+                certain += size
+            else:
+                uncertain += _BLOCK_BYTES_MAX
+    return certain, uncertain, position
