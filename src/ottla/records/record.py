@@ -83,7 +83,7 @@ def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MA
     position, end = 0, len(data)
     try:
         for _ in range(count):
-            # Varints of one byte, and where lengths are likely of two, are read in place: calls cost more than this.
+            # Varints of one byte, and the non-negative ones of two, are read in place: calls would double the time.
             size = data[position]
             position += 1
             if size < 0x80:
@@ -100,11 +100,14 @@ def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MA
                     f"{end - position} remaining bytes."
                 )
             delta = data[position + 1]  # after the attributes, which are unused
+            position += 2
             if delta < 0x80:
-                position += 2
                 timestamp = base_timestamp + (delta >> 1 ^ -(delta & 1))
+            elif (high := data[position]) < 0x80 and not delta & 1:
+                position += 1
+                timestamp = base_timestamp + (delta >> 1 & 0x3F | high << 6)
             else:
-                delta, position = read_varlong(data, position + 1)
+                delta, position = read_varlong(data, position - 1)
                 timestamp = base_timestamp + delta
             if log_append_time is not None:
                 timestamp = log_append_time
@@ -112,11 +115,14 @@ def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MA
                 timestamp = (timestamp - _INT64_MIN & 2 * _INT64_MAX + 1) + _INT64_MIN
 
             delta = data[position]
+            position += 1
             if delta < 0x80:
-                position += 1
                 delta = delta >> 1 ^ -(delta & 1)
+            elif (high := data[position]) < 0x80 and not delta & 1:
+                position += 1
+                delta = delta >> 1 & 0x3F | high << 6
             else:
-                delta, position = read_varint(data, position)
+                delta, position = read_varint(data, position - 1)
             if base_sequence >= 0:
                 sequence = base_sequence + delta & _SEQUENCE_MASK
 

@@ -59,8 +59,12 @@ def size_of_varint(value: int) -> int:
 
 
 def _read(data: bytes | bytearray | memoryview, position: int, bytes_max: int) -> tuple[int, int]:
-    raw = 0
-    for shift in range(0, 7 * bytes_max, 7):
+    raw = data[position]
+    position += 1
+    if raw < 0x80:
+        return raw, position
+    raw &= 0x7F
+    for shift in range(7, 7 * bytes_max, 7):
         byte = data[position]
         position += 1
         if byte < 0x80:
