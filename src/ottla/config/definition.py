@@ -122,14 +122,12 @@ class ConfigTable:
             if key is None:
                 logger.warning("%s; it is ignored", self.describe_unknown(name))
                 continue
-            values[name] = key.parse(value)
+            values[name] = parsed = key.parse(value)
             if key.inert is not None:
-                logger.warning("The %s config %s=%s has no effect: %s", self.kind, name, value, key.inert)
+                logger.warning(
+                    "The %s config %s=%s has no effect: %s", self.kind, name, format_value(parsed), key.inert
+                )
         return values
-
-    def parse_fields(self, props: Mapping[str, object]) -> dict[str, Any]:
-        """As ``parse``, by field name: the arguments for a configuration dataclass."""
-        return {self._keys[name].field_name: value for name, value in self.parse(props).items()}
 
     def require_known(self, names: Mapping[str, object]) -> None:
         """InvalidConfigError for the first name that is no key of this table."""

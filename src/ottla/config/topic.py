@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ottla.common.errors import InvalidConfigError
 from ottla.config.topic_keys import TOPIC_CONFIG
+from ottla.config.values import ConfigValue
 
 if TYPE_CHECKING:
     from random import Random
@@ -74,11 +75,16 @@ class LogConfig:
 
         InvalidConfigError for a bad value; a name that is no topic key only warns: a newer version may have stored it.
         """
-        return cls(**_fields(props))
+        return cls.from_values(TOPIC_CONFIG.parse(props))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
+        """Apache's defaults with these values, which are parsed already, over them."""
+        return cls(**_fields(values))
 
     def override(self, props: Mapping[str, object]) -> Self:
         """Put these properties over this configuration, checked as in ``from_props``."""
-        return replace(self, **_fields(props))
+        return replace(self, **_fields(TOPIC_CONFIG.parse(props)))
 
     @property
     def compact(self) -> bool:
@@ -143,8 +149,9 @@ def validate_compaction_lag(config: LogConfig) -> None:
         )
 
 
-def _fields(props: Mapping[str, object]) -> dict[str, Any]:
-    fields = TOPIC_CONFIG.parse_fields(props)
+def _fields(values: Mapping[str, ConfigValue]) -> dict[str, Any]:
+    """Arguments for LogConfig; the cleanup policy becomes a set there, for its order means nothing."""
+    fields: dict[str, Any] = {TOPIC_CONFIG[name].field_name: value for name, value in values.items()}
     if "cleanup_policy" in fields:
         fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
     return fields

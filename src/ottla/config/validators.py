@@ -20,9 +20,9 @@ class Validator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number from ``minimum`` to ``maximum``, both included; NaN passes, as it does in Java."""
+    """A number from ``minimum`` to ``maximum``, if there is one, both included; NaN passes, as it does in Java."""
 
-    minimum: int | None = None
+    minimum: int
     maximum: int | None = None
 
     def objection(self, value: ConfigValue) -> str | None:
@@ -30,21 +30,19 @@ class Range:
         if value is None:
             return "Value must be non-null"
         assert isinstance(value, (int, float))
-        if self.minimum is not None and value < self.minimum:
+        if value < self.minimum:
             return f"Value must be at least {self.minimum}"
         if self.maximum is not None and value > self.maximum:
             return f"Value must be no more than {self.maximum}"
         return None
 
     def __str__(self) -> str:
-        bounds = [str(bound) if bound is not None else "..." for bound in (self.minimum, self.maximum)]
-        both = self.minimum is not None and self.maximum is not None
-        return f"[{bounds[0]},...,{bounds[1]}]" if both else f"[{','.join(bounds)}]"
+        return f"[{self.minimum},...]" if self.maximum is None else f"[{self.minimum},...,{self.maximum}]"
 
 
 def at_least(minimum: int) -> Range:
     """A number with a lower bound only."""
-    return Range(minimum=minimum)
+    return Range(minimum)
 
 
 def between(minimum: int, maximum: int) -> Range:

@@ -70,6 +70,7 @@ def java_trim(text: str) -> str:
 
 
 _INTEGER = re.compile(r"[+-]?\d+")
+_NO_NUMBER = re.compile(r"[+-]?(?:NaN|Infinity)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _COMMA_WITH_WHITESPACE = re.compile(r"\s*,\s*", re.ASCII)
@@ -93,7 +94,7 @@ def _in_bits(number: int, config_type: ConfigType) -> int:
 
 
 def _double(text: str) -> float:
-    if text.lstrip("+-") in ("NaN", "Infinity") and len(text) - len(text.lstrip("+-")) <= 1:
+    if _NO_NUMBER.fullmatch(text):
         return float(text)
     digits = text[:-1] if text[-1:] in tuple("fFdD") else text
     if _DECIMAL.fullmatch(digits):

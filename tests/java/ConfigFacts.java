@@ -1,0 +1,317 @@
+// Prints, as JSON, what Apache Kafka's own classes say about the configuration keys that Ottla has too: names, types,
+// defaults, bounds, how values are parsed, how a server's keys become a topic's defaults, and how Java writes and reads
+// .properties files. Run with Apache Kafka's jars: java -cp 'jars/*' ConfigFacts.java
+
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.server.config.AbstractKafkaConfig;
+import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
+import org.apache.kafka.storage.internals.log.LogConfig;
+
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+
+public class ConfigFacts {
+    private static final Set<String> SERVER_KEYS = Set.of(
+        "message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable", "num.recovery.threads.per.data.dir",
+        "producer.id.expiration.ms", "producer.id.expiration.check.interval.ms", "transaction.max.timeout.ms",
+        "transaction.partition.verification.enable");
+
+    private static final String[] NUMBERS = {
+        "0", "-1", "+7", " 42 ", "\t42\n", "", " ", "1_000", "1.0", "0x10", "１２", "\u00a05", "32767", "32768", "-32768", "-32769",
+        "2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808",
+        "-9223372036854775808", "-9223372036854775809", "--1", "+", "-", "1L", "null"};
+    private static final String[] DOUBLES = {
+        "0", "-1", "+7", " .5 ", "5.", ".", "", "1e3", "1E-3", "1e", "1d", "2.5f", "1L", "NaN", "nan", "Infinity", "-Infinity",
+        "inf", "infinity", "0x1.8p1", "0x1p-2d", "0x1", "1_0", "1e999", "１", "0x1p99999", "- 1"};
+    private static final String[] BOOLEANS = {"true", "TRUE", " False ", "fAlSe", "yes", "1", "", "t rue"};
+    private static final String[] LISTS = {
+        "", "  ", "a", " a , b ", "a,,b", "a,", ",", " , ", "a\t,\nb", "a b", "a\u00a0, b", "a,a"};
+    private static final String[] STRINGS = {"", " a ", "a b", "\u00a0a\u00a0", "\u0001a\u001f"};
+
+    private static final String[][] SERVERS = {
+        {},
+        {"log.dir", "/a,/b"},
+        {"log.dir", "/a", "log.dirs", "/b, /c"},
+        {"log.dirs", ""},
+        {"log.dirs", "/a,/a"},
+        {"log.dirs", "/a,"},
+        {"log.dir", ""},
+        {"log.segment.bytes", "1048575"},
+        {"log.segment.bytes", "1048576"},
+        {"log.roll.hours", "2"},
+        {"log.roll.hours", "2", "log.roll.ms", "77"},
+        {"log.roll.ms", "0"},
+        {"log.roll.jitter.hours", "3"},
+        {"log.roll.jitter.hours", "3", "log.roll.jitter.ms", "5"},
+        {"log.roll.jitter.ms", "-1"},
+        {"log.retention.hours", "1"},
+        {"log.retention.hours", "1", "log.retention.minutes", "7"},
+        {"log.retention.hours", "1", "log.retention.minutes", "7", "log.retention.ms", "9"},
+        {"log.retention.hours", "-1"},
+        {"log.retention.minutes", "-5"},
+        {"log.retention.ms", "-2", "log.retention.hours", "4"},
+        {"log.retention.ms", "0"},
+        {"log.retention.hours", "0"},
+        {"log.flush.scheduler.interval.ms", "1000"},
+        {"log.flush.scheduler.interval.ms", "1000", "log.flush.interval.ms", "2000"},
+        {"log.flush.interval.ms", "-1"},
+        {"log.cleanup.policy", "compact, delete"},
+        {"log.cleanup.policy", ""},
+        {"log.cleanup.policy", "delete,delete"},
+        {"log.cleanup.policy", "Compact"},
+        {"log.cleaner.threads", "0"},
+        {"log.cleaner.threads", "127"},
+        {"log.cleaner.threads", "128"},
+        {"log.cleaner.min.compaction.lag.ms", "10", "log.cleaner.max.compaction.lag.ms", "9"},
+        {"log.cleaner.min.compaction.lag.ms", "10", "log.cleaner.max.compaction.lag.ms", "10"},
+        {"log.cleaner.min.cleanable.ratio", "NaN"},
+        {"log.cleaner.min.cleanable.ratio", "1.01"},
+        {"log.cleaner.delete.retention.ms", "1", "log.segment.delete.delay.ms", "2", "log.index.size.max.bytes", "4",
+            "log.index.interval.bytes", "0", "message.max.bytes", "123", "compression.type", "zstd", "compression.zstd.level", "9",
+            "compression.gzip.level", "-1", "compression.lz4.level", "17", "log.preallocate", "true",
+            "log.message.timestamp.type", "LogAppendTime", "log.message.timestamp.before.max.ms", "5",
+            "log.message.timestamp.after.max.ms", "6", "log.retention.bytes", "-7", "log.flush.interval.messages", "8",
+            "min.insync.replicas", "2", "unclean.leader.election.enable", "true"},
+        {"compression.type", "GZIP"},
+        {"compression.gzip.level", "0"},
+        {"compression.gzip.level", "-1"},
+        {"log.message.timestamp.type", "createtime"},
+    };
+
+    private static final String[][] TOPICS = {
+        {},
+        {"segment.bytes", "1048575"},
+        {"internal.segment.bytes", "100"},
+        {"internal.segment.bytes", "100", "segment.bytes", "1048576"},
+        {"cleanup.policy", ""},
+        {"cleanup.policy", "compact,delete"},
+        {"cleanup.policy", "delete,delete"},
+        {"cleanup.policy", "compact,"},
+        {"cleanup.policy", "Delete"},
+        {"retention.ms", "-1"},
+        {"retention.ms", "-2"},
+        {"retention.bytes", "-9"},
+        {"min.compaction.lag.ms", "5", "max.compaction.lag.ms", "4"},
+        {"min.compaction.lag.ms", "5", "max.compaction.lag.ms", "5"},
+        {"max.compaction.lag.ms", "0"},
+        {"min.cleanable.dirty.ratio", "-0.1"},
+        {"compression.type", "uncompressed"},
+        {"compression.type", "none"},
+        {"compression.gzip.level", "0"},
+        {"compression.gzip.level", "10"},
+        {"compression.lz4.level", "0"},
+        {"compression.zstd.level", "23"},
+        {"compression.zstd.level", "-131073"},
+        {"leader.replication.throttled.replicas", "*"},
+        {"leader.replication.throttled.replicas", "0:1, 2:3"},
+        {"leader.replication.throttled.replicas", "0:1,"},
+        {"leader.replication.throttled.replicas", "0:a"},
+        {"leader.replication.throttled.replicas", "*,*"},
+        {"remote.storage.enable", "true"},
+        {"remote.storage.enable", "false"},
+        {"message.timestamp.type", "LogAppendTime"},
+        {"no.such.key", "1"},
+        {"preallocate", "yes"},
+    };
+
+    private static final String PROPERTIES_TEXT =
+        "# comment = not a key\n! neither\n\n  \t \nplain=value\n  indented = spaced value  \ncolon: c\nspace s p a c e\n"
+        + "tab\tt\nempty=\nalone\nequals=a=b:c\nkey\\ with\\=all\\:of=x\nlong=one,\\\n   two,\\\r\n\tthree\n"
+        + "esc=\\t\\n\\r\\f\\\\\\q\\u00e9\\u0041\nbackslash=a\\\\\nnext=after\nunicode=é\ncr=1\rlf=2\r\n#c\\\nafter=comment\n"
+        + "sep  =  :twice\n:nokey\ntwice=1\ntwice=2\nend=open\\";
+    private static final String[][] STORED = {
+        {"directory.id", "DtCUMcZ6QYG9BFNl0aD32Q"}, {"version", "1"}, {"cluster.id", "a=b:c #d!e"}, {"a b", "  lead  "},
+        {"#k", "tab\tnl\ncr\rff\f"}, {"é", "naïve \u0001 ☃"}, {"back\\slash", "c:\\x"}, {"empty", ""}};
+
+    public static void main(String[] args) throws Exception {
+        Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("topic", keys(LogConfig.configKeys(), false));
+        facts.put("server", keys(AbstractKafkaConfig.CONFIG_DEF.configKeys(), true));
+        facts.put("synonyms", synonyms());
+        facts.put("parse", parses());
+        facts.put("topics", outcomes(TOPICS, ConfigFacts::topic));
+        facts.put("servers", outcomes(SERVERS, ConfigFacts::server));
+        facts.put("properties", properties());
+        System.out.println(json(facts, 2));
+    }
+
+    /** JSON with a line for each entry of the outer levels, so that changes show in a diff. */
+    private static String json(Object value, int levels) throws Exception {
+        ObjectMapper mapper = new ObjectMapper();
+        mapper.getFactory().enable(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature());
+        List<String> entries = new ArrayList<>();
+        if (levels > 0 && value instanceof Map<?, ?> map) {
+            for (Map.Entry<?, ?> entry : map.entrySet())
+                entries.add(mapper.writeValueAsString(entry.getKey()) + ": " + json(entry.getValue(), levels - 1));
+            return "{\n" + String.join(",\n", entries) + "\n}";
+        }
+        if (levels > 0 && value instanceof List<?> list) {
+            for (Object entry : list) entries.add(json(entry, levels - 1));
+            return "[\n" + String.join(",\n", entries) + "\n]";
+        }
+        return mapper.writeValueAsString(value);
+    }
+
+    private static boolean ours(String name) {
+        return name.startsWith("log.") || name.startsWith("compression.") || SERVER_KEYS.contains(name);
+    }
+
+    private static Map<String, Object> keys(Map<String, ConfigDef.ConfigKey> keys, boolean filter) {
+        Map<String, Object> out = new TreeMap<>();
+        keys.forEach((name, key) -> {
+            if (filter && !ours(name)) return;
+            Map<String, Object> fact = new LinkedHashMap<>();
+            fact.put("type", key.type.name());
+            fact.put("default", ConfigDef.convertToString(key.defaultValue, key.type));
+            fact.put("valid", key.validator == null ? null : key.validator.toString());
+            fact.put("importance", key.importance.name());
+            fact.put("internal", key.internalConfig);
+            fact.put("null_allowed", accepts(key, null));
+            if (key.type == ConfigDef.Type.LIST) fact.put("empty_allowed", accepts(key, List.of()));
+            out.put(name, fact);
+        });
+        return out;
+    }
+
+    private static boolean accepts(ConfigDef.ConfigKey key, Object value) {
+        if (key.validator == null) return true;
+        try {
+            key.validator.ensureValid(key.name, value);
+            return true;
+        } catch (ConfigException | NullPointerException e) {
+            return false;
+        }
+    }
+
+    private static Map<String, Object> synonyms() {
+        Map<String, Object> out = new TreeMap<>();
+        ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS.forEach((topic, list) -> {
+            List<Object> each = new ArrayList<>();
+            list.forEach(s -> each.add(List.of(s.name(), Long.parseLong(s.converter().apply("1")))));
+            out.put(topic, each);
+        });
+        return out;
+    }
+
+    private static List<Object> parses() {
+        List<Object> out = new ArrayList<>();
+        for (String v : NUMBERS)
+            for (ConfigDef.Type t : List.of(ConfigDef.Type.SHORT, ConfigDef.Type.INT, ConfigDef.Type.LONG)) out.add(parse(t, v));
+        for (String v : DOUBLES) out.add(parse(ConfigDef.Type.DOUBLE, v));
+        for (String v : BOOLEANS) out.add(parse(ConfigDef.Type.BOOLEAN, v));
+        for (String v : LISTS) out.add(parse(ConfigDef.Type.LIST, v));
+        for (String v : STRINGS) out.add(parse(ConfigDef.Type.STRING, v));
+        return out;
+    }
+
+    private static Map<String, Object> parse(ConfigDef.Type type, String value) {
+        Map<String, Object> out = new LinkedHashMap<>();
+        out.put("type", type.name());
+        out.put("value", value);
+        try {
+            Object parsed = ConfigDef.parseType("k", value, type);
+            out.put("parsed", parsed instanceof Double ? Double.toHexString((Double) parsed) : parsed);
+        } catch (ConfigException e) {
+            out.put("error", true);
+        }
+        return out;
+    }
+
+    private interface Outcome {
+        Map<String, ?> of(Map<String, String> props);
+    }
+
+    /** What comes of each case; after the first, which sets nothing, only what differs from it. */
+    private static List<Object> outcomes(String[][] cases, Outcome outcome) {
+        List<Object> out = new ArrayList<>();
+        Map<String, Object> first = new TreeMap<>();
+        for (String[] pairs : cases) {
+            Map<String, String> props = new TreeMap<>();
+            for (int i = 0; i < pairs.length; i += 2) props.put(pairs[i], pairs[i + 1]);
+            Map<String, Object> fact = new LinkedHashMap<>();
+            fact.put("props", props);
+            try {
+                Map<String, Object> values = new TreeMap<>(outcome.of(props));
+                if (!first.isEmpty()) values.entrySet().removeAll(first.entrySet());
+                else first.putAll(values);
+                fact.put("values", values);
+            } catch (RuntimeException e) {
+                fact.put("error", true);
+            }
+            out.add(fact);
+        }
+        return out;
+    }
+
+    /** What a topic with these properties gets from a broker with all defaults, as a broker validates it. */
+    private static Map<String, ?> topic(Map<String, String> props) {
+        LogConfig.validate(Map.of(), props, broker(Map.of()).extractLogConfigMap(), false);
+        Properties overrides = new Properties();
+        overrides.putAll(props);
+        LogConfig config = LogConfig.fromProps(Map.of(), overrides);
+        Map<String, Object> out = new TreeMap<>(strings(config.values()));
+        out.put("segmentSize", config.segmentSize());
+        out.put("compact", config.compact);
+        out.put("delete", config.delete);
+        out.put("maxSegmentMs", config.maxSegmentMs());
+        out.put("initFileSize", config.initFileSize());
+        return out;
+    }
+
+    private static Map<String, ?> server(Map<String, String> props) {
+        kafka.server.KafkaConfig config = broker(props);
+        Map<String, Object> out = new TreeMap<>(strings(new LogConfig(config.extractLogConfigMap()).values()));
+        out.put("logDirs", config.logDirs());
+        return out;
+    }
+
+    private static kafka.server.KafkaConfig broker(Map<String, String> props) {
+        Properties all = new Properties();
+        all.put("node.id", "1");
+        all.put("process.roles", "broker,controller");
+        all.put("listeners", "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093");
+        all.put("controller.listener.names", "CONTROLLER");
+        all.put("controller.quorum.voters", "1@localhost:9093");
+        all.putAll(props);
+        kafka.server.KafkaConfig config = new kafka.server.KafkaConfig(all, false);
+        LogConfig.validateBrokerLogConfigValues(config.extractLogConfigMap(), false);
+        return config;
+    }
+
+    private static Map<String, Object> strings(Map<String, ?> values) {
+        Map<String, Object> out = new TreeMap<>();
+        values.forEach((k, v) -> out.put(k, ConfigDef.convertToString(v, LogConfig.configType(k).orElseThrow())));
+        return out;
+    }
+
+    private static Map<String, Object> properties() throws Exception {
+        Properties loaded = new Properties();
+        loaded.load(new StringReader(PROPERTIES_TEXT));
+        Map<String, Object> out = new LinkedHashMap<>();
+        out.put("text", PROPERTIES_TEXT);
+        out.put("loaded", new TreeMap<>(loaded));
+        // One pair a file: Properties.store writes in the order of its hash table.
+        List<Object> stored = new ArrayList<>();
+        for (String[] pair : STORED) {
+            Properties one = new Properties();
+            one.put(pair[0], pair[1]);
+            StringWriter writer = new StringWriter();
+            one.store(writer, "");
+            String[] lines = writer.toString().split("\n", 3);
+            stored.add(new TreeMap<>(Map.of("key", pair[0], "value", pair[1], "comment", lines[0], "line", lines[2])));
+        }
+        out.put("stored", stored);
+        return out;
+    }
+}
