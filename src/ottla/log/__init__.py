@@ -1,0 +1,1 @@
+"""The commit log: segments, indexes, producer state, retention, compaction, recovery."""
