@@ -174,18 +174,23 @@ class PosixFiles:
 
     def lock(self, path: str) -> PosixLock | None:
         """Lock a file (made if missing) against other processes; None when another, or this one, holds it."""
-        if os.path.exists(path) and _identity(os.stat(path)) in PosixLock.held:
-            return None
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return PosixLock(descriptor, _identity(os.fstat(descriptor)))
-        except BlockingIOError:
+        while True:
+            if os.path.exists(path) and _identity(os.stat(path)) in PosixLock.held:
+                return None
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                identity = _identity(os.fstat(descriptor))
+                # Its holder may have removed the file between our open and our lock: then we locked nothing.
+                if os.path.exists(path) and _identity(os.stat(path)) == identity:
+                    return PosixLock(descriptor, identity)
+            except (BlockingIOError, PermissionError):  # POSIX leaves open which of the two says "held"
+                os.close(descriptor)
+                return None
+            except OSError:
+                os.close(descriptor)
+                raise
             os.close(descriptor)
-            return None
-        except OSError:
-            os.close(descriptor)
-            raise
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
