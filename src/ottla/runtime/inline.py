@@ -1,8 +1,8 @@
 """A runtime that does everything in place: for tools and tests, where nothing goes on at the same time."""
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from ottla.runtime.port import Clock, Files
 from ottla.runtime.posix import PosixFiles, SystemClock
@@ -73,17 +73,38 @@ class InlineRuntime:
             if close is not None:
                 close()
 
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Run it to its end now; its result or exception waits for whoever awaits it."""
+        try:
+            return _Finished(result=run(coroutine))
+        except Exception as error:  # noqa: BLE001 - kept, not hidden: awaiting raises it
+            return _Finished(error=error)
+
     async def sleep_ms(self, duration_ms: int) -> None:
         """Let the clock pass the time."""
         self.clock.wait_ms(duration_ms)
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+class _Finished(Awaitable[T]):
+    """The outcome of a coroutine that has run; awaiting never suspends."""
+
+    def __init__(self, *, result: T | None = None, error: Exception | None = None) -> None:
+        self._result = result
+        self._error = error
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if self._error is not None:
+            raise self._error
+        return cast("T", self._result)
+        yield  # makes this a generator, which is what awaiting needs
+
+
+def run(awaitable: Awaitable[T]) -> T:
     """Drive a coroutine that only awaits what an InlineRuntime offers, and return its result."""
+    steps = awaitable.__await__()
     try:
-        coroutine.send(None)
+        next(steps)
     except StopIteration as stop:
         result: T = stop.value
         return result
-    coroutine.close()
     raise AssertionError("a coroutine suspended under run(); it awaits something other than an InlineRuntime")

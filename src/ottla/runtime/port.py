@@ -6,8 +6,8 @@ chance, crashes and lost writes are inputs. Paths are plain strings joined with 
 removed name after ``Files.sync_dir`` of its directory (of both, for a rename between two), and neither before.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from random import Random
@@ -133,6 +133,9 @@ class Runtime(Protocol):
         (``contextlib.aclosing``) ends the worker at once, as a crash would. An exception in the worker is raised here;
         its sudden death is a ChildProcessError, which is an OSError.
         """
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Start a coroutine on its own. Any number may await the result; one that gives up does not end it."""
 
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait."""

@@ -1,0 +1,48 @@
+"""Files that wait for their deletion.
+
+A segment leaves the log at once (its files get the suffix ``.deleted``), but stays on the disk for
+``file.delete.delay.ms``: a fetch that was answered before may still be sending from it. A restart removes whatever
+still carries the suffix.
+"""
+
+import heapq
+import logging
+from collections.abc import Callable
+from itertools import count
+
+logger = logging.getLogger(__name__)
+
+
+class DelayedDeletions:
+    """Deletions by the time they are due. Nothing happens by itself: somebody calls :meth:`run_due`."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[int, int, str, Callable[[], None]]] = []
+        self._order = count()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def schedule(self, due_ms: int, what: str, delete: Callable[[], None]) -> None:
+        """Delete ``what`` once the clock reaches ``due_ms``."""
+        heapq.heappush(self._queue, (due_ms, next(self._order), what, delete))
+
+    def run_due(self, now_ms: int) -> int:
+        """Carry out what is due; returns how many. A file that cannot be deleted is reported and left to the next
+        start.
+        """
+        done = 0
+        while self._queue and self._queue[0][0] <= now_ms:
+            _, _, what, delete = heapq.heappop(self._queue)
+            try:
+                delete()
+            except OSError as error:
+                logger.error("Could not delete %s: %s", what, error)
+            else:
+                logger.info("Deleted %s", what)
+                done += 1
+        return done
+
+    def run_all(self) -> int:
+        """Carry out everything, as at shutdown."""
+        return self.run_due((self._queue and max(due_ms for due_ms, *_ in self._queue)) or 0)

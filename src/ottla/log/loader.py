@@ -1,0 +1,240 @@
+"""Opening the log of one partition: finish what a crash interrupted, recover what was not flushed, rebuild the rest.
+
+1. Drop ``.deleted`` and ``.cleaned`` files; complete or drop a swap of the cleaner (:mod:`ottla.log.swap_recovery`).
+2. Open the segments; one whose indexes are missing or visibly damaged is scanned and its indexes rebuilt.
+3. After an unclean stop, scan every segment from the recovery point on and cut the log at the first damage.
+4. Bring leader epochs, producer state and log start offset in line with what is left.
+"""
+
+import logging
+from collections.abc import Callable
+
+from ottla.common.topic_partition import TopicPartition
+from ottla.config.topic import LogConfig
+from ottla.log import names
+from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
+from ottla.log.local_log import LocalLog
+from ottla.log.log import Log
+from ottla.log.log_context import LogContext
+from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
+from ottla.log.producer_replay import RecoveringProducers, rebuild_producer_state
+from ottla.log.producer_state import ProducerStateManager
+from ottla.log.segment import LogSegment
+from ottla.log.segment_recovery import recover_segment
+from ottla.log.segments import LogSegments
+from ottla.log.swap_recovery import complete_interrupted_swaps
+
+logger = logging.getLogger(__name__)
+
+
+def load_log(
+    context: LogContext,
+    directory: str,
+    config: LogConfig,
+    *,
+    topic_partition: TopicPartition | None = None,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean_shutdown: bool = False,
+    on_progress: Callable[[int], None] = lambda _remaining: None,
+) -> Log:
+    """Open a partition's directory, making it if it is missing; never fails on damaged data, only on a failing disk.
+
+    ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints. ``on_progress`` hears how
+    many segments are still to be recovered.
+    """
+    loader = _Loader(context, directory, config, topic_partition, log_start_offset, recovery_point, clean_shutdown)
+    loader.on_progress = on_progress
+    return loader.load()
+
+
+class _Loader:
+    """One loading, step by step."""
+
+    on_progress: Callable[[int], None]
+
+    def __init__(
+        self,
+        context: LogContext,
+        directory: str,
+        config: LogConfig,
+        topic_partition: TopicPartition | None,
+        log_start_offset: int,
+        recovery_point: int,
+        clean_shutdown: bool,
+    ) -> None:
+        self._context = context
+        self._files = context.runtime.files
+        self._clock = context.runtime.clock
+        self._directory = directory
+        self._config = config
+        self._topic_partition = topic_partition or names.parse_topic_partition_dir(directory)
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._clean_shutdown = clean_shutdown
+        self._segments = LogSegments()
+
+    def load(self) -> Log:
+        """Run all steps."""
+        if not self._files.is_dir(self._directory):
+            self._files.make_dir(self._directory)
+            self._files.sync_dir(self._directory.rpartition("/")[0])
+        complete_interrupted_swaps(self._files, self._clock, self._directory, self._config)
+        self._epochs = LeaderEpochCache(self._files, f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}")
+        self._open_segments()
+        log_end_offset = self._recover()
+        self._epochs.truncate_from_end(log_end_offset)
+        log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
+        self._epochs.truncate_from_start(log_start_offset)
+        self._epochs.flush()
+        producer_state = self._new_producer_state()
+        producer_state.remove_stray_snapshots(self._segments.base_offsets)
+        rebuild_producer_state(
+            producer_state,
+            self._segments,
+            log_start_offset,
+            log_end_offset,
+            self._clock.now_ms(),
+            clean_start=self._clean_shutdown,
+        )
+        self._segments.active.activate()
+        local = LocalLog(
+            self._context,
+            self._topic_partition,
+            self._directory,
+            self._config,
+            self._segments,
+            log_end_offset=log_end_offset,
+            recovery_point=log_end_offset if self._clean_shutdown else min(self._recovery_point, log_end_offset),
+        )
+        metadata_file = PartitionMetadataFile(self._files, f"{self._directory}/{PARTITION_METADATA_FILE}")
+        return Log(
+            local,
+            log_start_offset=log_start_offset,
+            epochs=self._epochs,
+            producer_state=producer_state,
+            metadata_file=metadata_file,
+        )
+
+    def _open_segments(self) -> None:
+        """Open every record file, oldest first: what a segment needs for its recovery stands before it."""
+        present = set(self._files.list_dir(self._directory))
+        for name in sorted(present):
+            if names.is_index_file(name):
+                base_offset = _offset_of(name)
+                if base_offset is not None and names.log_file_name(base_offset) not in present:
+                    logger.warning("Found an orphaned index file %s/%s, with no log file.", self._directory, name)
+                    self._files.remove(f"{self._directory}/{name}")
+            elif names.is_log_file(name):
+                base_offset = _offset_of(name)
+                if base_offset is None:
+                    logger.warning("Ignoring %s/%s: its name is not an offset", self._directory, name)
+                    continue
+                segment = self._open_segment(base_offset)
+                reason = self._index_damage(segment, present)
+                if reason is not None:
+                    logger.warning(
+                        "Corrupt index found for log file %s: %s. Recovering segment and rebuilding index files.",
+                        segment.log_file.path,
+                        reason,
+                    )
+                    self._recover_segment(segment, None)
+                self._segments.add(segment)
+
+    def _index_damage(self, segment: LogSegment, present: set[str]) -> str | None:
+        """Why the indexes of a segment must be rebuilt; those from the recovery point on will be anyway."""
+        if not self._clean_shutdown and segment.base_offset >= self._recovery_point:
+            return None
+        for name in (names.offset_index_file_name, names.time_index_file_name):
+            if name(segment.base_offset) not in present:
+                return f"{name(segment.base_offset)} is missing"
+        return segment.offset_index.damage(segment.size) or segment.time_index.damage() or segment.txn_index.damage()
+
+    def _recover(self) -> int:
+        """Recover the segments that were not flushed, make sure there is an active one, and find the log's end."""
+        if not self._clean_shutdown and len(self._segments):
+            unflushed = self._segments.between(self._recovery_point, 1 << 63)
+            for done, segment in enumerate(unflushed):
+                self.on_progress(len(unflushed) - done)
+                logger.info(
+                    "Recovering unflushed segment %d. %d/%d recovered for %s.",
+                    segment.base_offset,
+                    done,
+                    len(unflushed),
+                    self._topic_partition,
+                )
+                following = unflushed[done + 1] if done + 1 < len(unflushed) else None
+                if self._recover_segment(segment, following):
+                    lost = unflushed[done + 1 :]
+                    logger.warning(
+                        "Corruption found in segment %d of %s, truncating to offset %d; %d later segments go",
+                        segment.base_offset,
+                        self._topic_partition,
+                        segment.read_next_offset(),
+                        len(lost),
+                    )
+                    self._delete(lost)
+                    break
+            self.on_progress(0)
+        if len(self._segments):
+            log_end_offset = self._segments.active.read_next_offset()
+            if log_end_offset >= self._log_start_offset:
+                return log_end_offset
+            logger.warning(
+                "Deleting all segments of %s because its end offset %d is smaller than its start offset %d",
+                self._topic_partition,
+                log_end_offset,
+                self._log_start_offset,
+            )
+            self._delete(self._segments.values())
+            self._epochs.clear()
+            self._new_producer_state().truncate_fully_and_start_at(self._log_start_offset)
+        self._segments.add(self._open_segment(self._log_start_offset, new=True))
+        return self._log_start_offset
+
+    def _recover_segment(self, segment: LogSegment, following: LogSegment | None) -> int:
+        """Scan one segment with the producer state that stands before it; returns the bytes that were cut."""
+        cut_bytes = 0
+        again = True
+        while again:
+            state = self._new_producer_state()
+            rebuild_producer_state(
+                state, self._segments, self._log_start_offset, segment.base_offset, self._clock.now_ms()
+            )
+            recovered = recover_segment(
+                segment, RecoveringProducers(state), self._epochs, following.base_offset if following else None
+            )
+            cut_bytes += recovered.cut_bytes
+            again = recovered.again
+        # The next segment begins with the producers as they stand here.
+        state.take_snapshot()
+        return cut_bytes
+
+    def _delete(self, segments: list[LogSegment]) -> None:
+        for segment in segments:
+            if segment.base_offset in self._segments:
+                self._segments.remove(segment.base_offset)
+            segment.delete_files()
+        self._files.sync_dir(self._directory)
+
+    def _open_segment(self, base_offset: int, *, new: bool = False) -> LogSegment:
+        make = LogSegment.open if new else LogSegment
+        return make(
+            self._files,
+            self._clock,
+            self._directory,
+            base_offset,
+            self._config,
+            jitter_ms=self._config.random_segment_jitter_ms(self._context.runtime.rng),
+            index_cache=self._context.index_cache,
+        )
+
+    def _new_producer_state(self) -> ProducerStateManager:
+        return ProducerStateManager(self._topic_partition, self._directory, self._files, self._context.producer_config)
+
+
+def _offset_of(name: str) -> int | None:
+    try:
+        return names.offset_from_file_name(name)
+    except ValueError:
+        return None

@@ -1,0 +1,535 @@
+"""The log of one partition: what a leader appends to, a follower copies into and a consumer reads from.
+
+Offsets, in order: ``log_start_offset`` ≤ ``last_stable_offset`` ≤ ``high_watermark`` ≤ ``log_end_offset``. The log
+owns all four; replication advances the high watermark. One reactor calls it, so nothing here locks; only fsync leaves
+the reactor.
+
+An append is checked, assigned its offsets and written by one call, or leaves no trace. An OSError of the disk is told
+to the context (which takes the data directory offline) and raised as KafkaStorageError, from then on by every method.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Final
+
+from ottla.common.errors import (
+    InconsistentTopicIdError,
+    KafkaStorageError,
+    OffsetOutOfRangeError,
+    RecordListTooLargeError,
+)
+from ottla.common.topic_partition import TopicPartition
+from ottla.common.uuid import Uuid
+from ottla.config.topic import LogConfig
+from ottla.log import retention
+from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
+from ottla.log.local_log import FetchData, LocalLog
+from ottla.log.log_context import LogContext
+from ottla.log.log_offset_metadata import LogOffsetMetadata
+from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
+from ottla.log.producer_append import TV_UNKNOWN
+from ottla.log.producer_replay import rebuild_producer_state
+from ottla.log.producer_state import ProducerStateManager
+from ottla.log.segment import LogSegment
+from ottla.log.segments import LogSegments
+from ottla.log.shared_flush import SharedFlush
+from ottla.log.txn_index import AbortedTxn
+from ottla.log.verification import SENTINEL, VerificationGuard
+from ottla.records.append_info import AppendInfo
+from ottla.records.append_origin import AppendOrigin
+from ottla.records.append_policy import AppendPolicy
+from ottla.records.batch import Buffer
+from ottla.records.replicated import analyze_replicated
+from ottla.records.validator import validate_and_assign_offsets
+
+logger = logging.getLogger(__name__)
+
+_NO_EPOCH: Final = -2
+
+
+class FetchIsolation(Enum):
+    """How far a reader may see: followers to the end, consumers to the high watermark or the last stable offset."""
+
+    LOG_END = "log_end"
+    HIGH_WATERMARK = "high_watermark"
+    TXN_COMMITTED = "txn_committed"
+
+
+class Log:
+    """See the module. Made by :func:`ottla.log.loader.load_log`."""
+
+    def __init__(
+        self,
+        local: LocalLog,
+        *,
+        log_start_offset: int,
+        epochs: LeaderEpochCache,
+        producer_state: ProducerStateManager,
+        metadata_file: PartitionMetadataFile,
+    ) -> None:
+        self.context: LogContext = local.context
+        self.topic_partition: TopicPartition = local.topic_partition
+        self.local = local
+        self.log_start_offset = log_start_offset
+        self.high_watermark = log_start_offset
+        self.leader_epochs = epochs
+        self.producer_state = producer_state
+        self._metadata_file = metadata_file
+        metadata = metadata_file.read_or_none()
+        self.topic_id: Uuid | None = metadata.topic_id if metadata is not None else None
+        self._clock = local.context.runtime.clock
+        self._runtime = local.context.runtime
+        self._flush = SharedFlush(self._runtime, self._flush_all)
+        self._truncations = 0
+        self._failure: OSError | None = None
+        self._epoch = _NO_EPOCH
+        self._known_position: LogOffsetMetadata | None = None
+        self.update_config(local.config)
+
+    # -- facts --------------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's configuration."""
+        return self.local.config
+
+    def update_config(self, config: LogConfig) -> None:
+        """Take over a changed configuration; segments keep the index settings they were made with."""
+        self.local.config = config
+        self._policy = AppendPolicy.from_config(config, self.context.strict_validation)
+        self._segment_bytes = config.segment_bytes
+        self._segment_ms = config.max_segment_ms
+
+    @property
+    def directory(self) -> str:
+        """The partition's directory."""
+        return self.local.directory
+
+    @property
+    def data_directory(self) -> str:
+        """The data directory that it lies in."""
+        return self.local.directory.rpartition("/")[0]
+
+    @property
+    def segments(self) -> LogSegments:
+        """The segments, oldest first."""
+        return self.local.segments
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self.local.log_end_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it is on the disk."""
+        return self.local.recovery_point
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The bytes of all segments."""
+        return self.segments.size_in_bytes
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest undecided transaction begins, within the log."""
+        first = self.producer_state.first_unstable_offset()
+        return None if first is None else max(first.message_offset, self.log_start_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """READ_COMMITTED consumers see what lies below: no undecided transaction reaches there."""
+        first = self.first_unstable_offset
+        return self.high_watermark if first is None else min(first, self.high_watermark)
+
+    # -- appending ----------------------------------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: Buffer,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        *,
+        verification_guard: VerificationGuard = SENTINEL,
+        transaction_version: int = TV_UNKNOWN,
+    ) -> AppendInfo:
+        """Check batches, give them the next offsets and write them; a producer's repeated batch gives its first answer.
+
+        A writable buffer is patched in place. Raises a KafkaError that names what the batch breaks. When
+        ``flush_due`` is true afterwards, the topic wants the append on the disk before it is acknowledged.
+        """
+        if self._failure is not None:
+            raise self._offline()
+        local = self.local
+        now_ms = self._clock.now_ms()
+        info = validate_and_assign_offsets(
+            records,
+            self._policy,
+            next_offset=local.log_end_offset,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+        )
+        return self._append(info, origin, now_ms, verification_guard, transaction_version)
+
+    def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
+        """Write batches as the leader has them; they must follow the end of the log."""
+        if self._failure is not None:
+            raise self._offline()
+        info = analyze_replicated(records, next_offset=self.local.log_end_offset, leader_epoch=leader_epoch)
+        if not info.batches:
+            return info
+        return self._append(info, AppendOrigin.REPLICATION, self._clock.now_ms(), SENTINEL, TV_UNKNOWN)
+
+    def _append(
+        self, info: AppendInfo, origin: AppendOrigin, now_ms: int, guard: VerificationGuard, transaction_version: int
+    ) -> AppendInfo:
+        local = self.local
+        batches = info.batches
+        size = info.size_in_bytes
+        try:
+            segment = local.segments.active
+            if segment.size + size > self._segment_bytes or segment.should_roll(
+                info.max_timestamp, info.last_offset, self._segment_ms, now_ms
+            ):
+                if size > self._segment_bytes:
+                    raise RecordListTooLargeError(
+                        f"Message batch size is {size} bytes in append to partition {self.topic_partition}, which "
+                        f"exceeds the maximum configured segment size of {self._segment_bytes}."
+                    )
+                segment = self.roll(info.first_offset)
+            pending = None
+            if batches[0].producer_id >= 0 or len(batches) > 1:
+                pending = self.producer_state.check(
+                    batches,
+                    origin,
+                    segment_base_offset=segment.base_offset,
+                    position=segment.size,
+                    verification_guard=guard,
+                    transaction_version=transaction_version,
+                )
+                duplicate = pending.duplicate
+                if duplicate is not None:
+                    return info._replace(
+                        first_offset=duplicate.first_offset,
+                        last_offset=duplicate.last_offset,
+                        append_time=duplicate.timestamp,
+                    )
+            for batch in batches:
+                if batch.partition_leader_epoch != self._epoch:
+                    self.assign_epoch_start_offset(batch.partition_leader_epoch, batch.base_offset)
+            local.append(info)
+            if pending is not None:
+                self.producer_state.apply(pending)
+                for txn in pending.completed_txns:
+                    if txn.is_aborted:
+                        last_stable_offset = self.producer_state.last_stable_offset(txn)
+                        segment.txn_index.append(
+                            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
+                        )
+                    self.producer_state.complete_txn(txn)
+        except OSError as error:
+            raise self._failed("appending records", error) from error
+        self.producer_state.map_end_offset = info.last_offset + 1
+        return info
+
+    def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
+        """Note, durably, where a leader's epoch begins."""
+        if leader_epoch >= 0:
+            self.leader_epochs.assign(leader_epoch, start_offset)
+        self._epoch = leader_epoch
+
+    def roll(self, expected_next_offset: int = 0) -> LogSegment:
+        """Begin a new segment; the sealed one is flushed in the background."""
+        with self._disk("rolling log segment"):
+            self._metadata_file.maybe_flush()
+            segment = self.local.roll(expected_next_offset)
+            self.producer_state.update_map_end_offset(segment.base_offset)
+            snapshot = self.producer_state.take_snapshot(sync=False)
+            self._known_position = None
+            self._runtime.spawn(self._flush_sealed(segment.base_offset, snapshot is not None))
+            return segment
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        start_offset: int,
+        max_bytes: int,
+        isolation: FetchIsolation = FetchIsolation.LOG_END,
+        *,
+        min_one_message: bool = True,
+    ) -> FetchData:
+        """Batches from the one that holds ``start_offset`` on, as a range of a file; at most one segment's."""
+        if start_offset < self.log_start_offset:
+            raise OffsetOutOfRangeError(
+                f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have "
+                f"log segments starting from offset: {self.log_start_offset}."
+            )
+        with self._disk("reading"):
+            return self.local.read(
+                start_offset,
+                max_bytes,
+                self._limit(isolation),
+                min_one_message=min_one_message,
+                with_aborted=isolation is FetchIsolation.TXN_COMMITTED,
+            )
+
+    def _limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        if isolation is FetchIsolation.LOG_END:
+            return self.local.log_end
+        offset = self.high_watermark if isolation is FetchIsolation.HIGH_WATERMARK else self.last_stable_offset
+        if offset == self.local.log_end_offset:
+            return self.local.log_end
+        if self._known_position is None or self._known_position.message_offset != offset:
+            self._known_position = self.local.position_of(offset)
+        return self._known_position
+
+    def aborted_transactions(self, start_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        """The aborted transactions that touch a range of offsets."""
+        return self.local.aborted_transactions(start_offset, upper_bound_offset)
+
+    # -- watermarks ---------------------------------------------------------------------------------------------------
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark, kept between start and end of the log; returns what it became."""
+        self.high_watermark = min(max(offset, self.log_start_offset), self.local.log_end_offset)
+        self.producer_state.on_high_watermark_updated(self.high_watermark)
+        return self.high_watermark
+
+    def maybe_increment_high_watermark(self, offset: int) -> bool:
+        """Raise the high watermark; returns whether it moved."""
+        assert offset <= self.local.log_end_offset, f"high watermark {offset} is beyond {self.local.log_end_offset}"
+        if offset <= self.high_watermark:
+            return False
+        self.update_high_watermark(offset)
+        return True
+
+    def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:
+        """Give up everything below ``offset`` (DeleteRecords, retention, a leader's word); returns whether it moved."""
+        if offset > self.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"Cannot increment the log start offset to {offset} of partition {self.topic_partition} since it is "
+                f"larger than the high watermark {self.high_watermark}"
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.local.recovery_point = max(self.local.recovery_point, offset)
+        self.leader_epochs.truncate_from_start(offset)
+        self.producer_state.on_log_start_offset_incremented(offset)
+        logger.info("Incremented log start offset of %s to %d due to %s", self.topic_partition, offset, reason)
+        return True
+
+    # -- retention and replacement ------------------------------------------------------------------------------------
+
+    def delete_old_segments(self) -> int:
+        """Delete what the topic's retention allows, oldest first; returns how many segments."""
+        deleted = 0
+        with self._disk("deleting segments"):
+            while True:
+                bounds = retention.LogBounds(self.log_start_offset, self.high_watermark, self.log_end_offset)
+                segments = self.segments.values()
+                breach = retention.first_breach(segments, bounds, self.config, self._clock.now_ms())
+                if breach is None:
+                    return deleted
+                if breach.segments == len(segments):
+                    self.roll()
+                gone = segments[: breach.segments]
+                for segment in gone:
+                    logger.info("Deleting segment %s of %s due to %s", segment, self.topic_partition, breach.reason)
+                following = self.segments.higher(gone[-1].base_offset)
+                assert following is not None, "the log has lost its active segment"
+                self.maybe_increment_log_start_offset(following.base_offset, "segment deletion")
+                self.local.delete_segments(gone)
+                self._delete_snapshots(gone)
+                deleted += breach.segments
+
+    def replace_segments(self, new_segments: Sequence[LogSegment], old_segments: Sequence[LogSegment]) -> None:
+        """Put what the cleaner wrote in place of what it read; survives a crash at every step."""
+        with self._disk("replacing segments"):
+            self._delete_snapshots(self.local.replace_segments(new_segments, old_segments))
+            self._known_position = None
+
+    def _delete_snapshots(self, segments: Sequence[LogSegment]) -> None:
+        """Producer snapshots go with the segments that they begin."""
+        files = self._runtime.files
+        due_ms = self._clock.now_ms() + self.config.file_delete_delay_ms
+        for segment in segments:
+            path = self.producer_state.remove_and_mark_snapshot_for_deletion(segment.base_offset)
+            if path is not None:
+                self.context.deletions.schedule(due_ms, path, _remover(files.remove, path))
+
+    # -- truncation ---------------------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop ``offset`` and everything after it, in place; returns whether anything went.
+
+        The caller lowers the recovery point *checkpoint* first: what is written here later is not on the disk yet.
+        """
+        with self._disk("truncating"):
+            if offset >= self.log_end_offset:
+                self.leader_epochs.truncate_from_end(self.log_end_offset)
+                return False
+            logger.info(
+                "Truncating %s to offset %d (high watermark %d)", self.topic_partition, offset, self.high_watermark
+            )
+            if self.segments.first.base_offset > offset:
+                self.truncate_fully_and_start_at(offset)
+                return True
+            self._forget_positions()
+            self._delete_snapshots(self.local.truncate_to(offset))
+            self.leader_epochs.truncate_from_end(offset)
+            self.log_start_offset = min(offset, self.log_start_offset)
+            rebuild_producer_state(
+                self.producer_state, self.segments, self.log_start_offset, offset, self._clock.now_ms()
+            )
+            self.update_high_watermark(self.high_watermark)
+            return True
+
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
+        """Drop everything and begin anew at ``offset``, as a follower does that lies too far behind."""
+        with self._disk("truncating the entire log"):
+            logger.info("Truncating %s fully; it starts at offset %d", self.topic_partition, offset)
+            self._forget_positions()
+            self.local.truncate_fully_and_start_at(offset)
+            self.leader_epochs.clear()
+            self.leader_epochs.flush()
+            self.producer_state.truncate_fully_and_start_at(offset)
+            self.log_start_offset = offset if log_start_offset is None else log_start_offset
+            self.update_high_watermark(offset)
+
+    def _forget_positions(self) -> None:
+        self._truncations += 1
+        self._epoch = _NO_EPOCH
+        self._known_position = None
+
+    # -- durability ---------------------------------------------------------------------------------------------------
+
+    @property
+    def flush_due(self) -> bool:
+        """Whether ``flush.messages`` asks for a flush now."""
+        return self.local.log_end_offset - self.local.recovery_point >= self.config.flush_messages
+
+    def flush(self) -> Awaitable[None]:
+        """Bring everything appended so far to the disk, away from the reactor; waiters share one fsync."""
+        if self._failure is not None:
+            raise self._offline()
+        return self._flush.request()
+
+    async def _flush_all(self) -> None:
+        await self._flush_to(self.log_end_offset, include_snapshot=False)
+
+    async def _flush_sealed(self, end_offset: int, has_snapshot: bool) -> None:
+        await self._flush_to(end_offset, include_snapshot=has_snapshot)
+
+    async def _flush_to(self, end_offset: int, *, include_snapshot: bool) -> None:
+        """Sync every segment between the recovery point and ``end_offset``, then move the recovery point."""
+        recovery_point, truncations, directory = self.recovery_point, self._truncations, self.directory
+        if end_offset <= recovery_point and not include_snapshot:
+            return
+        with self._disk("flushing"):
+            segments = self.segments.between(recovery_point, end_offset) if end_offset > recovery_point else []
+            for segment in segments:
+                segment.write_out_indexes()
+            files, producer_state = self._runtime.files, self.producer_state
+
+            def sync() -> None:
+                if include_snapshot:
+                    producer_state.flush_snapshot(end_offset)
+                for segment in segments:
+                    segment.sync()
+                files.sync_dir(directory)
+
+            await self._runtime.blocking(sync)
+        if self._truncations == truncations and end_offset > self.recovery_point:
+            self.local.recovery_point = end_offset
+            self.local.last_flush_ms = self._clock.now_ms()
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def assign_topic_id(self, topic_id: Uuid) -> None:
+        """Note the topic's id, on the disk before the first roll or close; another one than before is refused."""
+        if self.topic_id is not None and self.topic_id != topic_id:
+            raise InconsistentTopicIdError(
+                f"Tried to assign topic ID {topic_id} to log for topic partition {self.topic_partition}, but log "
+                f"already contained topic ID {self.topic_id}"
+            )
+        if self.topic_id is None:
+            self.topic_id = topic_id
+            with self._disk("writing partition metadata"):
+                self._metadata_file.record(topic_id)
+                self._metadata_file.maybe_flush()
+
+    def rename_directory(self, name: str) -> None:
+        """Give the directory another name next to its own: ``-delete``, ``-future``, ``-stray`` or back."""
+        with self._disk("renaming the directory"):
+            self.local.rename_directory(f"{self.data_directory}/{name}")
+            self.producer_state.update_parent_dir(self.directory)
+            self.leader_epochs.move_to(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
+            self._metadata_file.path = f"{self.directory}/{PARTITION_METADATA_FILE}"
+
+    def close(self) -> None:
+        """Write everything out, durably, and let go: a clean stop needs no recovery."""
+        with self._disk("closing"):
+            self._metadata_file.maybe_flush()
+            self.leader_epochs.flush()
+            self.producer_state.take_snapshot()
+            unflushed = self.segments.between(self.recovery_point, self.log_end_offset + 1)
+            active = self.segments.active
+            active.become_inactive()
+            for segment in unflushed:
+                segment.flush()
+            self._runtime.files.sync_dir(self.directory)
+            self.local.recovery_point = self.log_end_offset
+            self.local.close()
+
+    def close_handlers(self) -> None:
+        """Let go without writing, when the disk has failed."""
+        self.local.close_handlers()
+
+    def delete(self) -> None:
+        """Remove the partition's directory and everything in it."""
+        with self._disk("deleting the log"):
+            self.close_handlers()
+            self._runtime.files.remove_tree(self.directory)
+            self._runtime.files.sync_dir(self.data_directory)
+
+    # -- disk failures ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _disk(self, doing: str) -> Iterator[None]:
+        if self._failure is not None:
+            raise self._offline()
+        try:
+            yield
+        except OSError as error:
+            raise self._failed(doing, error) from error
+
+    def _failed(self, doing: str, error: OSError) -> KafkaStorageError:
+        message = f"Error while {doing} for {self.topic_partition} in dir {self.data_directory}: {error}"
+        logger.error(message)
+        self.mark_offline(error)
+        self.context.on_disk_failure(self.data_directory, error)
+        return KafkaStorageError(message)
+
+    def mark_offline(self, error: OSError) -> None:
+        """Refuse everything from now on: the data directory has failed."""
+        self._failure = error
+
+    def _offline(self) -> KafkaStorageError:
+        return KafkaStorageError(
+            f"The log dir {self.data_directory} is already offline due to a previous IO exception: {self._failure}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, "
+            f"high watermark {self.high_watermark}, {len(self.segments)} segments)"
+        )
+
+
+def _remover(remove: Callable[[str], None], path: str) -> Callable[[], None]:
+    return lambda: remove(path)

@@ -1,0 +1,390 @@
+"""A segment of a log: a record file and its three indexes, under one base offset.
+
+Life: *active* (appended to) → *inactive* (sealed by a roll) → deleted, or replaced by the cleaner. ``suffix`` tells
+what the files are called meanwhile: nothing, ``.cleaned``, ``.swap`` or ``.deleted``.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ottla.common.errors import CorruptRecordError
+from ottla.config.topic import LogConfig
+from ottla.log import names
+from ottla.log.index_cache import IndexCache
+from ottla.log.offset_index import OffsetIndex
+from ottla.log.time_index import TimeIndex, TimestampOffset
+from ottla.log.txn_index import TransactionIndex
+from ottla.records.batch import HEADER_BYTES, LOG_OVERHEAD, RecordBatch
+from ottla.runtime.port import Buffer, Clock, File, Files
+
+READ_CHUNK_BYTES: Final = 1 << 20
+_SCAN_BYTES: Final = 8192
+_SCAN_HEADER: Final = Struct(">qi11xi")
+"""Base offset, batch length and last offset delta: what a search looks at."""
+_RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
+
+
+class SegmentOffsetOverflowError(Exception):
+    """An offset too far from the segment's base to be indexed; the log must roll, or split the segment."""
+
+
+class BatchPosition(NamedTuple):
+    """A batch found in the record file."""
+
+    base_offset: int
+    position: int
+    size_in_bytes: int
+
+
+class LogSegment:
+    """One segment. Whoever owns the log decides when to roll, flush and delete it."""
+
+    def __init__(
+        self,
+        files: Files,
+        clock: Clock,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        suffix: str = "",
+        jitter_ms: int = 0,
+        index_cache: IndexCache | None = None,
+    ) -> None:
+        """Open the files, making a missing record file; use :meth:`open` to make a new segment."""
+        cache = index_cache or IndexCache()
+        self.base_offset = base_offset
+        self.directory = directory
+        self.suffix = suffix
+        self.jitter_ms = jitter_ms
+        self._files = files
+        self._clock = clock
+        self.index_interval_bytes = config.index_interval_bytes
+        self.log_file: File = files.open(self._path(names.log_file_name), create=True)
+        self.size = self.log_file.size()
+        index_bytes = config.segment_index_bytes
+        self.offset_index = OffsetIndex(
+            files, self._path(names.offset_index_file_name), base_offset, index_bytes, cache
+        )
+        self.time_index = TimeIndex(files, self._path(names.time_index_file_name), base_offset, index_bytes, cache)
+        self.txn_index = TransactionIndex(files, self._path(names.txn_index_file_name), base_offset)
+        self._created_ms = clock.now_ms()
+        self._bytes_since_index_entry = 0
+        self._max_timestamp: TimestampOffset | None = None
+        self._rolling_timestamp: int | None = None
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        clock: Clock,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        suffix: str = "",
+        jitter_ms: int = 0,
+        index_cache: IndexCache | None = None,
+    ) -> "LogSegment":
+        """Open a segment that will be appended to; a new one is preallocated if the topic says so."""
+        segment = cls(
+            files, clock, directory, base_offset, config, suffix=suffix, jitter_ms=jitter_ms, index_cache=index_cache
+        )
+        if config.preallocate and segment.size == 0:
+            segment.log_file.truncate(config.segment_bytes)
+        segment.activate()
+        return segment
+
+    def activate(self) -> None:
+        """Make ready for appends: both sparse indexes in memory, their files there."""
+        for index in (self.offset_index, self.time_index):
+            index.activate()
+            index.write_out()
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def append(self, data: Buffer, batches: Sequence[RecordBatch]) -> None:
+        """Write whole batches at the end with one call, and index them.
+
+        Raises SegmentOffsetOverflowError before anything is written; after an OSError the segment is as it was,
+        whatever reached the file lies behind its end and is overwritten.
+        """
+        last_batch = batches[-1]
+        last_offset = last_batch.base_offset + last_batch.last_offset_delta
+        if not 0 <= last_offset - self.base_offset <= _RELATIVE_OFFSET_MAX:
+            raise SegmentOffsetOverflowError(f"offset {last_offset} does not fit in the segment at {self.base_offset}")
+        position = self.size
+        self.log_file.pwrite(data, position)
+        self.size = position + len(data)
+        if position == 0:
+            self._rolling_timestamp = batches[0].max_timestamp
+        max_timestamp = self._max_timestamp or self.max_timestamp_and_offset
+        for batch in batches:
+            batch_last_offset = batch.base_offset + batch.last_offset_delta
+            if batch.max_timestamp > max_timestamp[0]:
+                max_timestamp = self._max_timestamp = TimestampOffset(batch.max_timestamp, batch_last_offset)
+            if self._bytes_since_index_entry > self.index_interval_bytes:
+                self.offset_index.append(batch_last_offset, position)
+                self.time_index.maybe_append(*max_timestamp)
+                self._bytes_since_index_entry = 0
+            size = batch.size_in_bytes
+            position += size
+            self._bytes_since_index_entry += size
+
+    def should_roll(self, max_timestamp: int, last_offset: int, segment_ms: int, now_ms: int) -> bool:
+        """Whether batches that fit by size belong in a new segment all the same: by age, full index or offset range."""
+        return (
+            (self.size > 0 and self.time_waited_for_roll_ms(now_ms, max_timestamp) > segment_ms - self.jitter_ms)
+            or self.offset_index.is_full
+            or self.time_index.is_full
+            or not 0 <= last_offset - self.base_offset <= _RELATIVE_OFFSET_MAX
+        )
+
+    def time_waited_for_roll_ms(self, now_ms: int, max_timestamp: int) -> int:
+        """The age for rolling: by record timestamps where there are any, else by the clock since creation."""
+        first = self._first_batch_timestamp()
+        return max_timestamp - first if first is not None and first >= 0 else now_ms - self._created_ms
+
+    def become_inactive(self) -> None:
+        """Seal after the last append: the largest timestamp into the time index, files cut to what is used."""
+        self.time_index.maybe_append(*self.max_timestamp_and_offset)
+        self.offset_index.seal()
+        self.time_index.seal()
+        self._trim()
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop every batch that holds ``offset`` or a later one; returns the bytes dropped."""
+        found = self.find_batch(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.txn_index.truncate_to(offset)
+        self.activate()
+        dropped_bytes = 0
+        if found is not None:
+            dropped_bytes = self.size - found.position
+            self.truncate_file(found.position)
+        if self.size == 0:
+            self._created_ms = self._clock.now_ms()
+            self._rolling_timestamp = None
+        self._bytes_since_index_entry = 0
+        self._max_timestamp = self._read_max_timestamp()
+        return dropped_bytes
+
+    def truncate_file(self, size: int) -> None:
+        """Cut the record file alone; recovery rebuilds the rest."""
+        self.log_file.truncate(size)
+        self.size = size
+
+    def restore_after_recovery(self, max_timestamp: TimestampOffset) -> None:
+        """Take over what a scan of the whole file found."""
+        self._max_timestamp = max_timestamp
+        self._rolling_timestamp = None
+        self._bytes_since_index_entry = 0
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def find_batch(self, offset: int) -> BatchPosition | None:
+        """The first batch whose last offset is at least ``offset``; None past the end.
+
+        An index entry is trusted only if the batch at its position ends with its offset, so a damaged index makes a
+        search longer but never wrong.
+        """
+        slot = self.offset_index.floor_slot(offset)
+        while slot >= 0:
+            indexed_offset, position = self.offset_index.entry(slot)
+            header = self.log_file.pread(_SCAN_BYTES, position) if position < self.size else b""
+            if len(header) >= HEADER_BYTES:
+                base_offset, _, last_offset_delta = _SCAN_HEADER.unpack_from(header)
+                if base_offset + last_offset_delta == indexed_offset:
+                    return self._scan(offset, position, header)
+            slot -= 1
+        return self._scan(offset, 0, b"")
+
+    def _scan(self, offset: int, position: int, chunk: bytes) -> BatchPosition | None:
+        """Walk batch headers from ``position``, where ``chunk`` was read, until one reaches ``offset``."""
+        chunk_position, at, end = position, 0, self.size
+        unpack = _SCAN_HEADER.unpack_from
+        while position + HEADER_BYTES <= end:
+            if at + HEADER_BYTES > len(chunk):
+                chunk = self.log_file.pread(_SCAN_BYTES, position)
+                chunk_position, at = position, 0
+            base_offset, length, last_offset_delta = unpack(chunk, at)
+            if length < HEADER_BYTES - LOG_OVERHEAD:
+                return None
+            if base_offset + last_offset_delta >= offset:
+                return BatchPosition(base_offset, position, length + LOG_OVERHEAD)
+            position += length + LOG_OVERHEAD
+            at = position - chunk_position
+        return None
+
+    def read_batches(self, position: int = 0, chunk_bytes: int = READ_CHUNK_BYTES) -> Iterator[RecordBatch]:
+        """The batches from ``position`` to the end, as views over chunks of the file; CRCs are not checked.
+
+        Ends before a cut last batch; raises CorruptRecordError at a length no batch can have.
+        """
+        while position + HEADER_BYTES <= self.size:
+            chunk = memoryview(self.log_file.pread(min(chunk_bytes, self.size - position), position))
+            at, end = 0, len(chunk)
+            while end - at >= HEADER_BYTES:
+                batch = RecordBatch(chunk, at)
+                size = batch.size_in_bytes
+                if size < HEADER_BYTES:
+                    raise CorruptRecordError(
+                        f"batch of {size} bytes at position {position + at} of {self.log_file.path}"
+                    )
+                if at + size > end:
+                    break
+                yield batch
+                at += size
+            else:
+                position += at
+                continue
+            if at == 0:
+                if position + size > self.size:
+                    return
+                chunk_bytes = size
+            position += at
+
+    def read_next_offset(self) -> int:
+        """The offset after the last batch, found from the last index entry on; the base offset when empty."""
+        found = self.find_batch(self.offset_index.last_offset)
+        next_offset = self.base_offset
+        if found is not None:
+            for batch in self.read_batches(found.position):
+                next_offset = batch.next_offset
+        return next_offset
+
+    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> "tuple[int, int, int] | None":
+        """The first record at or after both bounds, as (timestamp, offset, leader epoch)."""
+        from ottla.records.record import decode_records
+
+        indexed = self.time_index.lookup(timestamp)
+        found = self.find_batch(max(indexed.offset, starting_offset))
+        if found is None:
+            return None
+        for batch in self.read_batches(found.position):
+            if batch.max_timestamp >= timestamp:
+                for record in decode_records(batch):
+                    if record.timestamp >= timestamp and record.offset >= starting_offset:
+                        return record.timestamp, record.offset, batch.partition_leader_epoch
+        return None
+
+    # -- timestamps ---------------------------------------------------------------------------------------------------
+
+    @property
+    def max_timestamp_and_offset(self) -> TimestampOffset:
+        """The largest timestamp, and the last offset of its batch; (-1, base offset) without any."""
+        if self._max_timestamp is None:
+            self._max_timestamp = self.time_index.last_entry
+        return self._max_timestamp
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        """What retention goes by: the largest record timestamp, or the file's time when no record has one."""
+        timestamp = self.max_timestamp_and_offset.timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
+    def first_batch_timestamp_ms(self) -> int | None:
+        """The first batch's largest timestamp, for compaction lag; None when it has none."""
+        first = self._first_batch_timestamp()
+        return first if first is not None and first >= 0 else None
+
+    @property
+    def modified_ms(self) -> int:
+        """When the record file last changed."""
+        return self._files.modified_ms(self._path(names.log_file_name))
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        """Date the files back to those they were made from, as the cleaner must."""
+        for path in (self._path(names.log_file_name), self.offset_index.path, self.time_index.path):
+            self._files.set_modified_ms(path, modified_ms)
+
+    def _first_batch_timestamp(self) -> int | None:
+        if self._rolling_timestamp is None and self.size >= HEADER_BYTES:
+            self._rolling_timestamp = RecordBatch(self.log_file.pread(HEADER_BYTES, 0)).max_timestamp
+        return self._rolling_timestamp
+
+    def _read_max_timestamp(self) -> TimestampOffset:
+        """The last time index entry, or a later batch that beats it."""
+        largest = self.time_index.last_entry
+        found = self.find_batch(largest.offset)
+        for batch in self.read_batches(found.position) if found is not None else ():
+            if batch.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
+        return largest
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def write_out_indexes(self) -> None:
+        """Bring the index files up to date; first half of a flush, on the reactor."""
+        self.offset_index.write_out()
+        self.time_index.write_out()
+
+    def sync(self) -> None:
+        """Make all files durable; second half of a flush, away from the reactor."""
+        self.log_file.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.txn_index.sync()
+
+    def flush(self) -> None:
+        """Both halves at once."""
+        self.write_out_indexes()
+        self.sync()
+
+    def close(self) -> None:
+        """Write the last time index entry, trim and let go of the files."""
+        if self._max_timestamp is not None:
+            self.time_index.maybe_append(*self._max_timestamp)
+        self.offset_index.close()
+        self.time_index.close()
+        self.txn_index.close()
+        self._trim()
+        self.log_file.close()
+
+    def close_handlers(self) -> None:
+        """Let go without writing, for a disk that has failed."""
+        self.offset_index.close_handlers()
+        self.time_index.close_handlers()
+        self.txn_index.close()
+        self.log_file.close()
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files; open handles and readers stay good."""
+        log_path = self._path(names.log_file_name)
+        self.suffix = suffix
+        self._files.rename(log_path, self._path(names.log_file_name))
+        self.offset_index.rename(self._path(names.offset_index_file_name))
+        self.time_index.rename(self._path(names.time_index_file_name))
+        self.txn_index.rename(self._path(names.txn_index_file_name))
+
+    def move_to(self, directory: str) -> None:
+        """Follow the directory, which was renamed."""
+        self.directory = directory
+        self.offset_index.path = self._path(names.offset_index_file_name)
+        self.time_index.path = self._path(names.time_index_file_name)
+        self.txn_index.path = self._path(names.txn_index_file_name)
+
+    def delete_files(self) -> None:
+        """Remove all files from the disk; what is gone already is fine."""
+        self.log_file.close()
+        self.offset_index.remove()
+        self.time_index.remove()
+        self.txn_index.remove()
+        path = self._path(names.log_file_name)
+        if self._files.exists(path):
+            self._files.remove(path)
+
+    def _trim(self) -> None:
+        if self.log_file.size() != self.size:
+            self.log_file.truncate(self.size)
+
+    def _path(self, name: Callable[[int, str], str]) -> str:
+        return f"{self.directory}/{name(self.base_offset, self.suffix)}"
+
+    def __repr__(self) -> str:
+        return (
+            f"LogSegment(base_offset={self.base_offset}, size={self.size}{', ' + self.suffix if self.suffix else ''})"
+        )

@@ -1,0 +1,194 @@
+"""What the offset index and the time index share: a sorted file of fixed-size (key, value) entries.
+
+An index is *active* (its segment is appended to: entries live in memory, and reach the file when the segment is
+flushed, sealed or closed) or *sealed* (entries are read whole when needed, and forgotten by the :class:`IndexCache`).
+Entries not yet in the file are never missed: recovery rebuilds the indexes of every segment that was not flushed.
+"""
+
+import sys
+from array import array
+from bisect import bisect_right
+from struct import Struct
+from typing import ClassVar
+
+from ottla.log.index_cache import IndexCache
+from ottla.runtime.port import File, Files
+
+
+class SparseIndex:
+    """Sorted entries of one segment. Subclasses say how an entry looks (``ENTRY``) and decode many at once."""
+
+    ENTRY: ClassVar[Struct]
+
+    def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int, cache: IndexCache) -> None:
+        """Nothing is read before it is needed; a missing file is an empty index."""
+        self.path = path
+        self.base_offset = base_offset
+        self.max_entries = max_bytes // self.ENTRY.size
+        self._files = files
+        self._cache = cache
+        self._file: File | None = None
+        self._keys: array[int] | None = None
+        self._values: array[int] = array("I")
+        self._pending = bytearray()
+        self._written_bytes = 0
+        self._active = False
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return len(self._entries())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the segment must roll because this index takes no more."""
+        return self.count >= self.max_entries
+
+    def keys(self) -> "array[int]":
+        """All keys, for inspection."""
+        return self._entries()
+
+    def values(self) -> "array[int]":
+        """All values, for inspection."""
+        self._entries()
+        return self._values
+
+    def _floor_slot(self, key: int) -> int:
+        """The last slot whose key is at most ``key``; -1 if there is none."""
+        return bisect_right(self._entries(), key) - 1
+
+    def _append(self, key: int, value: int) -> None:
+        self._entries().append(key)
+        self._values.append(value)
+        self._pending += self.ENTRY.pack(key, value)
+
+    def _entries(self) -> "array[int]":
+        keys = self._keys
+        if keys is None:
+            keys = self._load()
+        elif not self._active:
+            self._cache.touch(self)
+        return keys
+
+    def _load(self) -> "array[int]":
+        try:
+            data = self._files.read(self.path)
+        except FileNotFoundError:
+            data = b""
+        entry_bytes = self.ENTRY.size
+        # Apache preallocates the active index: after a crash of its broker the tail is zeros, which no entry is.
+        used_bytes = -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
+        data = data[: min(used_bytes, len(data) // entry_bytes * entry_bytes)]
+        self._keys, self._values = self._decode(data)
+        self._written_bytes = len(data)
+        if not self._active:
+            self._cache.admit(self, len(data) * 2)
+        return self._keys
+
+    def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
+        raise NotImplementedError
+
+    def unload(self) -> None:
+        """Forget the entries of a sealed index; the file has them."""
+        self._keys = None
+        self._values = array("I")
+
+    # -- life cycle ---------------------------------------------------------------------------------------------------
+
+    def activate(self) -> None:
+        """Pin the entries in memory: appends follow."""
+        if not self._active:
+            self._active = True
+            self._cache.discard(self)
+            self._entries()
+
+    def seal(self) -> None:
+        """Write what is pending and hand the entries to the cache: no appends follow."""
+        if self._active:
+            self.write_out()
+            self._active = False
+            self._cache.admit(self, self._written_bytes * 2)
+        self._close_file()
+
+    def reset(self) -> None:
+        """Drop every entry, in memory and in the file, so that it can be rebuilt."""
+        self._keys, self._values = array("q"), array("I")
+        self._truncate_file(0)
+        self.activate()
+
+    def _truncate_slots(self, count: int) -> None:
+        """Keep the first ``count`` entries."""
+        keys = self._entries()
+        del keys[count:]
+        del self._values[count:]
+        self.write_out()
+        self._truncate_file(count * self.ENTRY.size)
+
+    def _truncate_file(self, size: int) -> None:
+        self._pending.clear()
+        self._open_file().truncate(size)
+        self._written_bytes = size
+
+    def write_out(self) -> None:
+        """Bring the file up to date with memory; it is durable after ``sync``. The file exists afterwards."""
+        file = self._open_file()
+        if self._pending:
+            file.pwrite(self._pending, self._written_bytes)
+            self._written_bytes += len(self._pending)
+            self._pending.clear()
+
+    def sync(self) -> None:
+        """Make what was written out durable. Off the reactor: touches no memory that appends change."""
+        file = self._file or self._files.open(self.path)
+        file.sync()
+        if file is not self._file:
+            file.close()
+
+    def close(self) -> None:
+        """Write out and let go of everything."""
+        self.seal()
+        self._cache.discard(self)
+        self.unload()
+
+    def close_handlers(self) -> None:
+        """Let go without writing, for a disk that has failed."""
+        self._pending.clear()
+        self._close_file()
+        self._cache.discard(self)
+        self.unload()
+
+    def rename(self, path: str) -> None:
+        """Follow the segment to another name; a missing file stays missing."""
+        if self._files.exists(self.path):
+            self._files.rename(self.path, path)
+        self.path = path
+
+    def remove(self) -> None:
+        """Delete the file, if it is there."""
+        self.close_handlers()
+        if self._files.exists(self.path):
+            self._files.remove(self.path)
+
+    def _open_file(self) -> File:
+        if self._file is None:
+            self._file = self._files.open(self.path, create=True)
+            # A loaded index knows its length; whatever lies behind is an unused preallocated tail.
+            if self._keys is not None and self._file.size() > self._written_bytes:
+                self._file.truncate(self._written_bytes)
+        return self._file
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def big_endian_words(data: bytes) -> "array[int]":
+    """The 32-bit words of a file image, as native integers."""
+    words = array("I")
+    words.frombytes(data)
+    if sys.byteorder == "little":
+        words.byteswap()
+    return words

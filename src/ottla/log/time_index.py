@@ -1,0 +1,82 @@
+"""The time index: ``<base>.timeindex``, twelve bytes an entry: timestamp i64, relative offset i32.
+
+An entry says: no record up to this offset has a larger timestamp. Timestamps only grow.
+"""
+
+import sys
+from array import array
+from struct import Struct
+from typing import ClassVar, NamedTuple
+
+from ottla.log.sparse_index import SparseIndex, big_endian_words
+from ottla.records.batch import NO_TIMESTAMP
+
+
+class TimestampOffset(NamedTuple):
+    """The largest timestamp so far, and the last offset of the batch that brought it."""
+
+    timestamp: int
+    offset: int
+
+
+class TimeIndex(SparseIndex):
+    """Timestamp → offset of a segment, sparse."""
+
+    ENTRY: ClassVar[Struct] = Struct(">qi")
+
+    @property
+    def is_full(self) -> bool:
+        """One slot is kept for the entry written when the segment is sealed."""
+        return self.count >= self.max_entries - 1
+
+    @property
+    def last_entry(self) -> TimestampOffset:
+        """The last entry, or (-1, base offset)."""
+        return self.entry(self.count - 1)
+
+    def entry(self, slot: int) -> TimestampOffset:
+        """The entry in a slot; slot -1 stands for "no timestamp yet"."""
+        if slot < 0:
+            return TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        return TimestampOffset(self._entries()[slot], self._values[slot] + self.base_offset)
+
+    def maybe_append(self, timestamp: int, offset: int) -> None:
+        """Add an entry if its timestamp is new; an older one brings nothing."""
+        keys = self._entries()
+        if timestamp > (keys[-1] if keys else NO_TIMESTAMP):
+            self._append(timestamp, offset - self.base_offset)
+
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """The last entry with at most this timestamp."""
+        return self.entry(self._floor_slot(timestamp))
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries at or above ``offset``."""
+        relative = offset - self.base_offset
+        self._entries()
+        count = len(self._values)
+        while count and self._values[count - 1] >= relative:
+            count -= 1
+        self._truncate_slots(count)
+
+    def damage(self) -> str | None:
+        """What is wrong with the file at first sight; None if nothing is."""
+        keys = self._entries()
+        if not keys:
+            return None
+        if keys[-1] < keys[0]:
+            return f"timestamp {keys[-1]} of the last entry is smaller than the first one's {keys[0]}"
+        if len(keys) > 1 and self._values[-1] < self._values[-2]:
+            return f"offset {self._values[-1] + self.base_offset} of the last entry is smaller than the one before it"
+        return None
+
+    def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
+        words = big_endian_words(data)
+        # Two 32-bit words make a timestamp: put them side by side in the machine's own order.
+        halves = array("I", bytes(len(words) // 3 * 8))
+        first, second = (0, 1) if sys.byteorder == "big" else (1, 0)
+        halves[first::2] = words[0::3]
+        halves[second::2] = words[1::3]
+        timestamps = array("q")
+        timestamps.frombytes(halves.tobytes())
+        return timestamps, words[2::3]
