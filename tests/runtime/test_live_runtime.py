@@ -133,3 +133,28 @@ def test_a_function_of_main_is_refused() -> None:
 
     with pytest.raises(ValueError, match="__main__"):
         asyncio.run(scenario())
+
+
+def test_a_spawned_task_outlives_who_awaits_it() -> None:
+    async def scenario() -> list[int]:
+        runtime: Runtime = AsyncioRuntime()
+        gate = asyncio.Event()
+
+        async def job() -> int:
+            await gate.wait()
+            return 42
+
+        spawned = runtime.spawn(job())
+
+        async def waiter() -> int:
+            return await spawned
+
+        first, second = asyncio.ensure_future(waiter()), asyncio.ensure_future(waiter())
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        gate.set()
+        return [await second, await spawned]
+
+    assert asyncio.run(scenario()) == [42, 42]

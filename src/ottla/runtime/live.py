@@ -4,7 +4,7 @@ import asyncio
 import os
 import pickle
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ class AsyncioRuntime:
         self.rng = rng if rng is not None else Random()
         self._executor = ThreadPoolExecutor(blocking_threads, thread_name_prefix="ottla-blocking")
         self._worker_niceness = worker_niceness
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """Run in a thread. A caller that is cancelled leaves the call to finish by itself."""
@@ -69,6 +70,13 @@ class AsyncioRuntime:
             worker.stdin.close()  # which ends it, wherever it is
             await worker.wait()
 
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Start a task; the runtime keeps hold of it until it ends."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return _Spawned(task)
+
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait on the loop."""
         await asyncio.sleep(duration_ms / 1000)
@@ -76,6 +84,16 @@ class AsyncioRuntime:
     def close(self) -> None:
         """Let the threads finish what they do and end them."""
         self._executor.shutdown()
+
+
+class _Spawned(Awaitable[T]):
+    """A task for any number to await: cancelling one of them leaves the task alone."""
+
+    def __init__(self, task: asyncio.Task[T]) -> None:
+        self._task = task
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return asyncio.shield(self._task).__await__()
 
 
 async def _exchange(stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, request: bytes) -> tuple[Kind, Any]:
