@@ -1,19 +1,25 @@
 # make run    a demonstration of the log        make test   everything that guards a change
 # make bench  benchmark tables                  make setup  .venv with locked dependencies (called by the others)
-PYTHON ?= python3
+#
+# Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
+# ~/.cache/ottla for the Java and the Apache Kafka that the tests compare with).
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := -m pip --quiet --disable-pip-version-check
 
 .PHONY: setup run test lint bench lock clean
 
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Ottla needs Python 3.11 or newer; set PYTHON=")'
+	@test -n "$(PYTHON)" || { echo "Ottla needs Python 3.11 or newer; name it with make PYTHON=python3.x"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	touch $@
+	$(BIN)/python $(PIP) install --requirement requirements.lock
+	$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
 
 run: setup
 	$(BIN)/python -m ottla
@@ -24,16 +30,20 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# loadgroup: what asks Apache Kafka runs on one worker, beside everything else on the other.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: setup
 	$(BIN)/python -m bench
 
+# To be run with the oldest Python supported, for the newest versions that all of them can install.
 lock:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade --editable '.[dev]'
-	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+	scratch=$$(mktemp -d) && trap "rm -rf $$scratch" EXIT && \
+	$(PYTHON) -m venv $$scratch && \
+	$$scratch/bin/python $(PIP) install '.[dev]' hatchling editables && \
+	$$scratch/bin/python $(PIP) uninstall --yes ottla && \
+	$$scratch/bin/python -m pip freeze > requirements.lock
 
 clean:
 	rm -rf $(VENV)
