@@ -192,7 +192,7 @@ def test_every_truncation_is_corrupt(codec: Compression) -> None:
     compressed = compress(codec, bytes(range(256)) * 3 + bytes(100))
     whole_prefixes = {16} if codec is Compression.SNAPPY else set()  # a snappy stream may end after any block
     for size in range(len(compressed)):
-        if size in whole_prefixes or (size == 0 and codec in (Compression.LZ4, Compression.ZSTD)):
+        if size in whole_prefixes or (size == 0 and codec is Compression.ZSTD):
             continue
         with pytest.raises(CorruptRecordError):
             decompress(codec, compressed[:size], 1 << 20)

@@ -50,6 +50,8 @@ def decompress(data: memoryview, max_bytes: int) -> bytes:
         blocks = _only_frame_blocks(data)
         if blocks is not None:
             return _decompress_blocks(data, blocks, max_bytes)
+    if not data:
+        raise corrupt("lz4", "there is no frame")
     return decompress_bounded("lz4", cramjam.lz4.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
 
 
