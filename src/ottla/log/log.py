@@ -9,14 +9,12 @@ to the context (which takes the data directory offline) and raised as KafkaStora
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import Final
 
 from ottla.common.errors import (
     InconsistentTopicIdError,
-    KafkaStorageError,
     OffsetOutOfRangeError,
     RecordListTooLargeError,
 )
@@ -24,9 +22,11 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.config.topic import LogConfig
 from ottla.log import retention
+from ottla.log.disk_guard import DiskGuard
 from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
 from ottla.log.local_log import FetchData, LocalLog
 from ottla.log.log_context import LogContext
+from ottla.log.log_flusher import LogFlusher
 from ottla.log.log_offset_metadata import LogOffsetMetadata
 from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
 from ottla.log.producer_append import TV_UNKNOWN
@@ -34,7 +34,6 @@ from ottla.log.producer_replay import rebuild_producer_state
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.segment import LogSegment
 from ottla.log.segments import LogSegments
-from ottla.log.shared_flush import SharedFlush
 from ottla.log.txn_index import AbortedTxn
 from ottla.log.verification import SENTINEL, VerificationGuard
 from ottla.records.append_info import AppendInfo
@@ -81,9 +80,8 @@ class Log:
         self.topic_id: Uuid | None = metadata.topic_id if metadata is not None else None
         self._clock = local.context.runtime.clock
         self._runtime = local.context.runtime
-        self._flush = SharedFlush(self._runtime, self._flush_all)
-        self._truncations = 0
-        self._failure: OSError | None = None
+        self._disk = DiskGuard(local, self.context.on_disk_failure)
+        self._flusher = LogFlusher(local, producer_state, self._disk)
         self._epoch = _NO_EPOCH
         self._known_position: LogOffsetMetadata | None = None
         self.update_config(local.config)
@@ -157,27 +155,35 @@ class Log:
     ) -> AppendInfo:
         """Check batches, give them the next offsets and write them; a producer's repeated batch gives its first answer.
 
-        A writable buffer is patched in place. Raises a KafkaError that names what the batch breaks. When
-        ``flush_due`` is true afterwards, the topic wants the append on the disk before it is acknowledged.
+        A writable buffer is patched in place. Raft, which is its own leader, brings its offsets along. Raises a
+        KafkaError that names what the batch breaks. When ``flush_due`` is true afterwards, the topic wants the append
+        on the disk before it is acknowledged.
         """
-        if self._failure is not None:
-            raise self._offline()
-        local = self.local
+        self._disk.check()
         now_ms = self._clock.now_ms()
-        info = validate_and_assign_offsets(
-            records,
-            self._policy,
-            next_offset=local.log_end_offset,
-            leader_epoch=leader_epoch,
-            now_ms=now_ms,
-            origin=origin,
-        )
+        next_offset = self.local.log_end_offset
+        if origin is AppendOrigin.RAFT_LEADER:
+            info = analyze_replicated(
+                records,
+                next_offset=next_offset,
+                leader_epoch=leader_epoch,
+                origin=origin,
+                max_message_bytes=self._policy.max_message_bytes,
+            )
+        else:
+            info = validate_and_assign_offsets(
+                records,
+                self._policy,
+                next_offset=next_offset,
+                leader_epoch=leader_epoch,
+                now_ms=now_ms,
+                origin=origin,
+            )
         return self._append(info, origin, now_ms, verification_guard, transaction_version)
 
     def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
         """Write batches as the leader has them; they must follow the end of the log."""
-        if self._failure is not None:
-            raise self._offline()
+        self._disk.check()
         info = analyze_replicated(records, next_offset=self.local.log_end_offset, leader_epoch=leader_epoch)
         if not info.batches:
             return info
@@ -231,7 +237,7 @@ class Log:
                         )
                     self.producer_state.complete_txn(txn)
         except OSError as error:
-            raise self._failed("appending records", error) from error
+            raise self._disk.failed("appending records", error) from error
         self.producer_state.map_end_offset = info.last_offset + 1
         return info
 
@@ -243,13 +249,13 @@ class Log:
 
     def roll(self, expected_next_offset: int = 0) -> LogSegment:
         """Begin a new segment; the sealed one is flushed in the background."""
-        with self._disk("rolling log segment"):
+        with self._disk.doing("rolling log segment"):
             self._metadata_file.maybe_flush()
             segment = self.local.roll(expected_next_offset)
             self.producer_state.update_map_end_offset(segment.base_offset)
             snapshot = self.producer_state.take_snapshot(sync=False)
             self._known_position = None
-            self._runtime.spawn(self._flush_sealed(segment.base_offset, snapshot is not None))
+            self._runtime.spawn(self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None))
             return segment
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -268,7 +274,7 @@ class Log:
                 f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have "
                 f"log segments starting from offset: {self.log_start_offset}."
             )
-        with self._disk("reading"):
+        with self._disk.doing("reading"):
             return self.local.read(
                 start_offset,
                 max_bytes,
@@ -328,7 +334,7 @@ class Log:
     def delete_old_segments(self) -> int:
         """Delete what the topic's retention allows, oldest first; returns how many segments."""
         deleted = 0
-        with self._disk("deleting segments"):
+        with self._disk.doing("deleting segments"):
             while True:
                 bounds = retention.LogBounds(self.log_start_offset, self.high_watermark, self.log_end_offset)
                 segments = self.segments.values()
@@ -349,7 +355,7 @@ class Log:
 
     def replace_segments(self, new_segments: Sequence[LogSegment], old_segments: Sequence[LogSegment]) -> None:
         """Put what the cleaner wrote in place of what it read; survives a crash at every step."""
-        with self._disk("replacing segments"):
+        with self._disk.doing("replacing segments"):
             self._delete_snapshots(self.local.replace_segments(new_segments, old_segments))
             self._known_position = None
 
@@ -369,7 +375,7 @@ class Log:
 
         The caller lowers the recovery point *checkpoint* first: what is written here later is not on the disk yet.
         """
-        with self._disk("truncating"):
+        with self._disk.doing("truncating"):
             if offset >= self.log_end_offset:
                 self.leader_epochs.truncate_from_end(self.log_end_offset)
                 return False
@@ -391,7 +397,7 @@ class Log:
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything and begin anew at ``offset``, as a follower does that lies too far behind."""
-        with self._disk("truncating the entire log"):
+        with self._disk.doing("truncating the entire log"):
             logger.info("Truncating %s fully; it starts at offset %d", self.topic_partition, offset)
             self._forget_positions()
             self.local.truncate_fully_and_start_at(offset)
@@ -402,7 +408,7 @@ class Log:
             self.update_high_watermark(offset)
 
     def _forget_positions(self) -> None:
-        self._truncations += 1
+        self._flusher.forget_running_flush()
         self._epoch = _NO_EPOCH
         self._known_position = None
 
@@ -415,38 +421,8 @@ class Log:
 
     def flush(self) -> Awaitable[None]:
         """Bring everything appended so far to the disk, away from the reactor; waiters share one fsync."""
-        if self._failure is not None:
-            raise self._offline()
-        return self._flush.request()
-
-    async def _flush_all(self) -> None:
-        await self._flush_to(self.log_end_offset, include_snapshot=False)
-
-    async def _flush_sealed(self, end_offset: int, has_snapshot: bool) -> None:
-        await self._flush_to(end_offset, include_snapshot=has_snapshot)
-
-    async def _flush_to(self, end_offset: int, *, include_snapshot: bool) -> None:
-        """Sync every segment between the recovery point and ``end_offset``, then move the recovery point."""
-        recovery_point, truncations, directory = self.recovery_point, self._truncations, self.directory
-        if end_offset <= recovery_point and not include_snapshot:
-            return
-        with self._disk("flushing"):
-            segments = self.segments.between(recovery_point, end_offset) if end_offset > recovery_point else []
-            for segment in segments:
-                segment.write_out_indexes()
-            files, producer_state = self._runtime.files, self.producer_state
-
-            def sync() -> None:
-                if include_snapshot:
-                    producer_state.flush_snapshot(end_offset)
-                for segment in segments:
-                    segment.sync()
-                files.sync_dir(directory)
-
-            await self._runtime.blocking(sync)
-        if self._truncations == truncations and end_offset > self.recovery_point:
-            self.local.recovery_point = end_offset
-            self.local.last_flush_ms = self._clock.now_ms()
+        self._disk.check()
+        return self._flusher.flush()
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -459,13 +435,13 @@ class Log:
             )
         if self.topic_id is None:
             self.topic_id = topic_id
-            with self._disk("writing partition metadata"):
+            with self._disk.doing("writing partition metadata"):
                 self._metadata_file.record(topic_id)
                 self._metadata_file.maybe_flush()
 
     def rename_directory(self, name: str) -> None:
         """Give the directory another name next to its own: ``-delete``, ``-future``, ``-stray`` or back."""
-        with self._disk("renaming the directory"):
+        with self._disk.doing("renaming the directory"):
             self.local.rename_directory(f"{self.data_directory}/{name}")
             self.producer_state.update_parent_dir(self.directory)
             self.leader_epochs.move_to(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
@@ -473,7 +449,7 @@ class Log:
 
     def close(self) -> None:
         """Write everything out, durably, and let go: a clean stop needs no recovery."""
-        with self._disk("closing"):
+        with self._disk.doing("closing"):
             self._metadata_file.maybe_flush()
             self.leader_epochs.flush()
             self.producer_state.take_snapshot()
@@ -486,43 +462,21 @@ class Log:
             self.local.recovery_point = self.log_end_offset
             self.local.close()
 
+    def mark_offline(self, error: Exception) -> None:
+        """Refuse everything from now on and let go without writing: the data directory has failed."""
+        self._disk.failure = error
+        self.close_handlers()
+
     def close_handlers(self) -> None:
-        """Let go without writing, when the disk has failed."""
+        """Let go without writing."""
         self.local.close_handlers()
 
     def delete(self) -> None:
         """Remove the partition's directory and everything in it."""
-        with self._disk("deleting the log"):
+        with self._disk.doing("deleting the log"):
             self.close_handlers()
             self._runtime.files.remove_tree(self.directory)
             self._runtime.files.sync_dir(self.data_directory)
-
-    # -- disk failures ------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _disk(self, doing: str) -> Iterator[None]:
-        if self._failure is not None:
-            raise self._offline()
-        try:
-            yield
-        except OSError as error:
-            raise self._failed(doing, error) from error
-
-    def _failed(self, doing: str, error: OSError) -> KafkaStorageError:
-        message = f"Error while {doing} for {self.topic_partition} in dir {self.data_directory}: {error}"
-        logger.error(message)
-        self.mark_offline(error)
-        self.context.on_disk_failure(self.data_directory, error)
-        return KafkaStorageError(message)
-
-    def mark_offline(self, error: OSError) -> None:
-        """Refuse everything from now on: the data directory has failed."""
-        self._failure = error
-
-    def _offline(self) -> KafkaStorageError:
-        return KafkaStorageError(
-            f"The log dir {self.data_directory} is already offline due to a previous IO exception: {self._failure}"
-        )
 
     def __repr__(self) -> str:
         return (

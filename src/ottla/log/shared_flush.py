@@ -7,6 +7,7 @@ everybody else who asks before that one begins.
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from ottla.common.errors import KafkaStorageError
 from ottla.runtime.port import Runtime
 
 
@@ -53,5 +54,5 @@ class _Turn:
         """Wait for the end, whichever it is: those who asked for this flush hear of its errors."""
         try:
             await self.outcome
-        except OSError:
+        except KafkaStorageError:
             return

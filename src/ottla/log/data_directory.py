@@ -1,0 +1,114 @@
+"""One data directory of a broker: its lock, its identity, its checkpoints, and whether its disk works."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from ottla.common.errors import KafkaStorageError
+from ottla.common.topic_partition import TopicPartition
+from ottla.common.uuid import Uuid
+from ottla.log import names
+from ottla.log.checkpoints import (
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+    OffsetCheckpoint,
+)
+from ottla.log.clean_shutdown import CleanShutdownFile
+from ottla.log.log import Log
+from ottla.log.log_dir import LogDirLock, make_log_dir
+from ottla.log.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from ottla.runtime.port import Runtime
+
+logger = logging.getLogger(__name__)
+
+METADATA_TOPIC = "__cluster_metadata"
+"""Its log lies in a data directory too, but belongs to raft."""
+
+
+class DataDirectory:
+    """See the module. ``failure`` is what took it offline, None while it works."""
+
+    def __init__(self, runtime: Runtime, path: str) -> None:
+        files = runtime.files
+        self.path = path
+        self.failure: Exception | None = None
+        self.directory_id: Uuid | None = None
+        self.clean_shutdown = CleanShutdownFile(files, path)
+        self.recovery_points = OffsetCheckpoint(files, f"{path}/{RECOVERY_POINT_CHECKPOINT}")
+        self.log_start_offsets = OffsetCheckpoint(files, f"{path}/{LOG_START_OFFSET_CHECKPOINT}")
+        self.high_watermarks = OffsetCheckpoint(files, f"{path}/{REPLICATION_OFFSET_CHECKPOINT}")
+        self._runtime = runtime
+        self._lock: LogDirLock | None = None
+
+    @property
+    def is_online(self) -> bool:
+        """Whether its logs can be used."""
+        return self.failure is None
+
+    def open(self, cluster_id: str | None, node_id: int | None) -> None:
+        """Make, lock and identify the directory.
+
+        A disk error or a ``meta.properties`` that is damaged or belongs elsewhere takes this directory alone offline;
+        a lock held by another node raises LogDirLockedError.
+        """
+        try:
+            make_log_dir(self._runtime.files, self.path)
+            self._lock = LogDirLock.acquire(self._runtime.files, self.path)
+            self._identify(cluster_id, node_id)
+        except (OSError, KafkaStorageError) as error:
+            self.fail(error)
+
+    def _identify(self, cluster_id: str | None, node_id: int | None) -> None:
+        """Check the identity in ``meta.properties``; a directory without one gets it, one without an id gets an id."""
+        files, now_ms = self._runtime.files, self._runtime.clock.now_ms()
+        properties = read_meta_properties(files, self.path)
+        if properties is None:
+            if cluster_id is None or node_id is None:
+                return
+            properties = MetaProperties(cluster_id, node_id)
+        properties.verify(f"{self.path}/meta.properties", cluster_id=cluster_id, node_id=node_id)
+        if properties.directory_id is None and properties.version == 1:
+            properties = properties.with_directory_id(Uuid.random(self._runtime.rng))
+            write_meta_properties(files, self.path, properties, now_ms)
+        self.directory_id = properties.directory_id
+
+    def fail(self, error: Exception) -> None:
+        """Take the directory offline."""
+        if self.failure is None:
+            self.failure = error
+            logger.error("Log directory %s is offline: %s", self.path, error)
+
+    def partition_directories(self) -> list[str]:
+        """The directories of all partitions, deleted, future and stray ones included."""
+        files = self._runtime.files
+        paths = [f"{self.path}/{name}" for name in files.list_dir(self.path)]
+        return [
+            path
+            for path in paths
+            if files.is_dir(path) and names.parse_topic_partition_dir(path).topic != METADATA_TOPIC
+        ]
+
+    def close(self) -> None:
+        """Give up the lock."""
+        if self._lock is not None and self.is_online:
+            self._lock.release()
+        self._lock = None
+
+
+def recovery_points(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
+    """What ``recovery-point-offset-checkpoint`` says of these logs."""
+    return {log.topic_partition: log.recovery_point for log in logs}
+
+
+def log_start_offsets(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
+    """What ``log-start-offset-checkpoint`` says: only starts that the first segment does not tell."""
+    return {
+        log.topic_partition: log.log_start_offset
+        for log in logs
+        if log.log_start_offset > log.segments.first.base_offset
+    }
+
+
+def high_watermarks(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
+    """What ``replication-offset-checkpoint`` says of these logs."""
+    return {log.topic_partition: log.high_watermark for log in logs}

@@ -1,0 +1,156 @@
+"""Loading all logs of the data directories at start.
+
+A directory with a clean-shutdown marker is opened as it is; in any other, every log is recovered first. Directories
+are loaded side by side, and within one up to ``num.recovery.threads.per.data.dir`` workers recover. A directory whose
+disk fails meanwhile goes offline; the others do not notice.
+"""
+
+import logging
+from collections.abc import Callable
+
+from ottla.config.topic import LogConfig
+from ottla.log import names
+from ottla.log.data_directory import DataDirectory
+from ottla.log.loader import load_log
+from ottla.log.log import Log
+from ottla.log.log_context import LogContext
+from ottla.log.recovery import (
+    WORKER_BYTES_MIN,
+    RecoveredLog,
+    RecoveryTask,
+    recover_log,
+    recover_logs,
+    share_out,
+    unflushed_bytes,
+)
+
+logger = logging.getLogger(__name__)
+
+_LOGS_A_SLICE = 16
+
+
+class LogStartup:
+    """One start: ``remaining_logs`` (by data directory) counts down as logs are loaded."""
+
+    def __init__(
+        self,
+        context: LogContext,
+        topic_config: Callable[[str], LogConfig],
+        recovery_threads: int,
+        on_loaded: Callable[[Log], None],
+    ) -> None:
+        self.remaining_logs: dict[str, int] = {}
+        self._context = context
+        self._runtime = context.runtime
+        self._topic_config = topic_config
+        self._recovery_threads = recovery_threads
+        self._on_loaded = on_loaded
+
+    async def load(self, directories: list[DataDirectory]) -> None:
+        """Load every online directory."""
+        started_ms = self._runtime.clock.monotonic_ms()
+        online = [directory for directory in directories if directory.is_online]
+        logger.info("Loading logs from log dirs %s", ", ".join(directory.path for directory in online))
+        loadings = [self._runtime.spawn(self._load_directory(directory)) for directory in online]
+        total = 0
+        for loading in loadings:
+            total += await loading
+        logger.info(
+            "Loaded %d logs in %dms. Recovery complete.", total, self._runtime.clock.monotonic_ms() - started_ms
+        )
+
+    async def _load_directory(self, directory: DataDirectory) -> int:
+        try:
+            clean = directory.clean_shutdown.delete()
+            paths = directory.partition_directories()
+            self.remaining_logs[directory.path] = len(paths)
+            tasks = self._tasks(directory, paths)
+            if not tasks:
+                logger.info("No logs found to be loaded in %s", directory.path)
+            elif clean:
+                logger.info(
+                    "Skipping recovery of %d logs from %s since clean shutdown file was found",
+                    len(tasks),
+                    directory.path,
+                )
+                await self._open_all(directory, tasks)
+            else:
+                logger.info(
+                    "Recovering %d logs from %s since no clean shutdown file was found", len(tasks), directory.path
+                )
+                await self._recover_all(directory, tasks)
+        except OSError as error:
+            logger.error("Error while loading log dir %s: %s", directory.path, error)
+            directory.fail(error)
+            return 0
+        return len(tasks)
+
+    def _tasks(self, directory: DataDirectory, paths: list[str]) -> list[RecoveryTask]:
+        recovery_points = directory.recovery_points.read_or_empty()
+        log_start_offsets = directory.log_start_offsets.read_or_empty()
+        high_watermarks = directory.high_watermarks.read_or_empty()
+        tasks = []
+        for path in paths:
+            partition = names.parse_topic_partition_dir(path)
+            recovery_point = recovery_points.get(partition, 0)
+            tasks.append(
+                RecoveryTask(
+                    path,
+                    partition,
+                    self._topic_config(partition.topic),
+                    self._context.producer_config,
+                    log_start_offsets.get(partition, 0),
+                    recovery_point,
+                    high_watermarks.get(partition, 0),
+                    unflushed_bytes(self._runtime.files, path, recovery_point),
+                )
+            )
+        return tasks
+
+    async def _open_all(self, directory: DataDirectory, tasks: list[RecoveryTask]) -> None:
+        for number, task in enumerate(tasks):
+            self._open(directory, task)
+            if number % _LOGS_A_SLICE == 0:
+                await self._runtime.sleep_ms(0)
+
+    async def _recover_all(self, directory: DataDirectory, tasks: list[RecoveryTask]) -> None:
+        by_path = {task.directory: task for task in tasks}
+        if sum(task.unflushed_bytes for task in tasks) < WORKER_BYTES_MIN:
+            for task in tasks:
+                self._open(directory, task, recover_log(self._runtime, task))
+                await self._runtime.sleep_ms(0)
+            return
+
+        async def follow_worker(share: list[RecoveryTask]) -> None:
+            async for recovered in self._runtime.work(recover_logs, share):
+                recovered.relay_lines()
+                self._open(directory, by_path[recovered.directory], recovered)
+
+        workers = [self._runtime.spawn(follow_worker(share)) for share in share_out(tasks, self._recovery_threads)]
+        for worker in workers:
+            await worker
+
+    def _open(self, directory: DataDirectory, task: RecoveryTask, recovered: RecoveredLog | None = None) -> None:
+        started_ms = self._runtime.clock.monotonic_ms()
+        log = load_log(
+            self._context,
+            task.directory,
+            task.config,
+            topic_partition=task.topic_partition,
+            log_start_offset=task.log_start_offset if recovered is None else recovered.log_start_offset,
+            clean_shutdown=True,
+        )
+        log.update_high_watermark(task.high_watermark)
+        self.remaining_logs[directory.path] -= 1
+        logger.info(
+            "Loaded log for partition %s with %d segments, log start offset %d and log end offset %d in %dms "
+            "(%d remaining in %s)",
+            log.topic_partition,
+            len(log.segments),
+            log.log_start_offset,
+            log.log_end_offset,
+            self._runtime.clock.monotonic_ms() - started_ms,
+            self.remaining_logs[directory.path],
+            directory.path,
+        )
+        self._on_loaded(log)
