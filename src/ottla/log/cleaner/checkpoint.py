@@ -1,0 +1,41 @@
+"""``cleaner-offset-checkpoint``: up to where each log of a data directory is clean."""
+
+from collections.abc import Callable, Container
+
+from ottla.common.topic_partition import TopicPartition
+from ottla.log.checkpoints import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
+from ottla.runtime.port import Runtime
+
+
+class CleanerCheckpoint:
+    """The offsets of one data directory, in memory and, after ``save``, on the disk.
+
+    An offset that is lost in a crash costs a cleaning that was done already, nothing else.
+    """
+
+    def __init__(self, runtime: Runtime, data_directory: str) -> None:
+        self._runtime = runtime
+        self._file = OffsetCheckpoint(runtime.files, f"{data_directory}/{CLEANER_OFFSET_CHECKPOINT}")
+        self.offsets: dict[TopicPartition, int] = self._file.read_or_empty()
+        self._saved = True
+        self._saving = False
+
+    async def save(self, existing: Container[TopicPartition]) -> None:
+        """Write the offsets of partitions that still exist, away from the reactor; calls meanwhile share a write."""
+        self._saved = False
+        if self._saving:
+            return  # whoever is writing looks again
+        self._saving = True
+        try:
+            while not self._saved:
+                self._saved = True
+                self.offsets = {
+                    partition: offset for partition, offset in self.offsets.items() if partition in existing
+                }
+                await self._runtime.blocking(self._writer())
+        finally:
+            self._saving = False
+
+    def _writer(self) -> Callable[[], None]:
+        offsets = dict(self.offsets)
+        return lambda: self._file.write(offsets)

@@ -1,0 +1,165 @@
+"""The offset map: the latest offset of each key in the dirty part of a log, in bounded memory.
+
+Keys are held as keyed 128-bit hashes under a secret that is new with each cleaning, so that nobody can craft keys that
+collide. A batch is walked once (``walk``); its keys then go into the map (``put_keys``), or the map says which of its
+records stay (``retain``) and writes them again (``copy_retained``): the compiled map does each in one call, with no
+Python object a record. Both maps give the same answers as long as both have room.
+"""
+
+import importlib.util
+from hashlib import blake2b
+from typing import Final, NamedTuple, Protocol
+
+from ottla.records.batch import HEADER_BYTES, Buffer, RecordBatch
+from ottla.records.record import records_payload
+from ottla.records.walk import RecordSpan, copy_records, walk_records
+
+NOT_FOUND: Final = -1
+SECRET_BYTES: Final = 16
+HASH_BYTES: Final = 16
+
+PLAIN_BYTES_PER_ENTRY: Final = 192
+"""64 for the digest, 32 for the offset, and 90 for the dict just when it grows."""
+
+
+class Retained(NamedTuple):
+    """What ``retain`` decided about a batch; the deltas are of retained records and 0 if there are none."""
+
+    records_count: int
+    invalid: int
+    """Records without a key, which a compacted topic cannot keep."""
+    has_tombstones: bool
+    first_timestamp_delta: int
+    max_timestamp_delta: int
+
+
+class OffsetMap(Protocol):
+    """Key → latest offset, for at most ``slots`` keys, and the walked batch in work."""
+
+    slots: int
+    latest_offset: int
+    """The highest offset that the map speaks for: records above it are not looked at."""
+
+    @property
+    def size(self) -> int:
+        """How many keys it holds."""
+
+    def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
+        """Take up the ``count`` uncompressed records in ``payload[start:end]``, in place of those before.
+
+        Raises InvalidRecordError if they are not just that.
+        """
+
+    def put_keys(self, base_offset: int, start_offset: int, size_max: int) -> bool:
+        """Map the keys of the walked records at or above ``start_offset``; True if ``size_max`` stopped it midway.
+
+        ``latest_offset`` follows each record put.
+        """
+
+    def retain(self, base_offset: int, retain_tombstones: bool) -> Retained:
+        """Decide on the walked records: the latest of its key stays, unless it is a tombstone that may go."""
+
+    def retain_all(self) -> Retained:
+        """Decide that all walked records stay."""
+
+    def copy_retained(self, timestamp_factor: int, timestamp_shift: int) -> Buffer:
+        """The retained records, written again; see :func:`ottla.records.walk.copy_records`.
+
+        What it returns is overwritten by the next call.
+        """
+
+
+class PlainOffsetMap:
+    """An offset map in a dict; it needs nothing but Python, and more memory an entry."""
+
+    def __init__(self, memory_bytes: int, secret: bytes) -> None:
+        self.slots = memory_bytes // PLAIN_BYTES_PER_ENTRY
+        self.latest_offset = -1
+        self._hasher = blake2b(digest_size=HASH_BYTES, key=secret)
+        self._offsets: dict[bytes, int] = {}
+        self._payload: Buffer = b""
+        self._spans: list[RecordSpan] = []
+        self._retained: list[RecordSpan] = []
+
+    @property
+    def size(self) -> int:
+        """How many keys it holds."""
+        return len(self._offsets)
+
+    def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
+        """Take up a batch's records."""
+        self._payload = payload
+        self._spans = walk_records(payload, start, end, count)
+
+    def put_keys(self, base_offset: int, start_offset: int, size_max: int) -> bool:
+        """Map the walked records' keys; True if the map is full."""
+        offsets = self._offsets
+        for span in self._spans:
+            offset = base_offset + span.offset_delta
+            if span.key_length >= 0 and offset >= start_offset:
+                if len(offsets) >= size_max:
+                    return True
+                offsets[self._digest(span)] = offset
+                self.latest_offset = offset
+        return False
+
+    def retain(self, base_offset: int, retain_tombstones: bool) -> Retained:
+        """Decide which of the walked records stay."""
+        invalid = 0
+        retained = self._retained = []
+        for span in self._spans:
+            offset = base_offset + span.offset_delta
+            if offset > self.latest_offset:
+                retained.append(span)
+            elif span.key_length < 0:
+                invalid += 1
+            elif (span.value_length >= 0 or retain_tombstones) and offset >= self._offsets.get(
+                self._digest(span), NOT_FOUND
+            ):
+                retained.append(span)
+        return self._summary(invalid)
+
+    def retain_all(self) -> Retained:
+        """Let all walked records stay."""
+        self._retained = self._spans
+        return self._summary(0)
+
+    def copy_retained(self, timestamp_factor: int, timestamp_shift: int) -> bytearray:
+        """The retained records, written again."""
+        return copy_records(self._payload, self._retained, timestamp_factor, timestamp_shift)
+
+    def _summary(self, invalid: int) -> Retained:
+        retained = self._retained
+        return Retained(
+            records_count=len(retained),
+            invalid=invalid,
+            has_tombstones=any(span.value_length < 0 for span in retained),
+            first_timestamp_delta=retained[0].timestamp_delta if retained else 0,
+            max_timestamp_delta=max((span.timestamp_delta for span in retained), default=0),
+        )
+
+    def _digest(self, span: RecordSpan) -> bytes:
+        hasher = self._hasher.copy()
+        hasher.update(memoryview(self._payload)[span.key : span.key + span.key_length])
+        return hasher.digest()
+
+
+def new_offset_map(memory_bytes: int, secret: bytes, *, compiled: bool | None = None) -> OffsetMap:
+    """An empty map within ``memory_bytes``: compiled if numba is installed (or as told), else plain."""
+    if compiled is None:
+        compiled = importlib.util.find_spec("numba") is not None
+    if not compiled:
+        return PlainOffsetMap(memory_bytes, secret)
+    from ottla.log.cleaner.offset_map_numba import NumbaOffsetMap
+
+    return NumbaOffsetMap(memory_bytes, secret)
+
+
+def walk_batch(offset_map: OffsetMap, batch: RecordBatch) -> None:
+    """Let the map walk a batch's records, decompressed if need be."""
+    if batch.compression:
+        payload = records_payload(batch)
+        offset_map.walk(payload, 0, len(payload), batch.records_count)
+    else:
+        end = batch.position + batch.size_in_bytes
+        offset_map.walk(batch.buffer, batch.position + HEADER_BYTES, end, batch.records_count)
