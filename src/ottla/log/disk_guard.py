@@ -38,6 +38,8 @@ class DiskGuard:
 
     def failed(self, what: str, error: OSError) -> KafkaStorageError:
         """Note a failure, tell who must know, and return the error to raise."""
+        if self.failure is not None:
+            return KafkaStorageError(f"Error while {what} on a disk that has failed: {error}")
         message = f"Error while {what} for {self._local.topic_partition} in dir {self._data_directory}: {error}"
         logger.error(message)
         self.failure = error

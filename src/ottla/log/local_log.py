@@ -60,6 +60,7 @@ class LocalLog:
         self.segments = segments
         self.log_end_offset = log_end_offset
         self.recovery_point = recovery_point
+        self.is_closed = False
         self.last_flush_ms = context.runtime.clock.now_ms()
 
     @property
@@ -273,10 +274,12 @@ class LocalLog:
 
     def close(self) -> None:
         """Close all segments, trimmed and with their last index entries."""
+        self.is_closed = True
         for segment in self.segments.values():
             segment.close()
 
     def close_handlers(self) -> None:
         """Let go of all files without writing."""
+        self.is_closed = True
         for segment in self.segments.values():
             segment.close_handlers()

@@ -255,7 +255,7 @@ class Log:
             self.producer_state.update_map_end_offset(segment.base_offset)
             snapshot = self.producer_state.take_snapshot(sync=False)
             self._known_position = None
-            self._runtime.spawn(self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None))
+            self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None)
             return segment
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -274,7 +274,8 @@ class Log:
                 f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have "
                 f"log segments starting from offset: {self.log_start_offset}."
             )
-        with self._disk.doing("reading"):
+        self._disk.check()
+        try:
             return self.local.read(
                 start_offset,
                 max_bytes,
@@ -282,6 +283,8 @@ class Log:
                 min_one_message=min_one_message,
                 with_aborted=isolation is FetchIsolation.TXN_COMMITTED,
             )
+        except OSError as error:
+            raise self._disk.failed("reading", error) from error
 
     def _limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         if isolation is FetchIsolation.LOG_END:

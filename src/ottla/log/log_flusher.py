@@ -1,7 +1,7 @@
 """Bringing a log to the disk, away from the reactor.
 
 On the reactor: decide which segments, write their indexes out. In a thread: fsync. On the reactor again: move the
-recovery point, unless the log was truncated meanwhile.
+recovery point, unless the log was truncated or closed meanwhile.
 """
 
 from collections.abc import Awaitable
@@ -20,43 +20,51 @@ class LogFlusher:
         self._producer_state = producer_state
         self._disk = disk
         self._runtime = local.context.runtime
-        self._shared = SharedFlush(self._runtime, self._flush_all)
+        self._shared = SharedFlush(self._runtime, self._flush_to)
+        self._unsynced_snapshots: list[int] = []
         self._truncations = 0
 
     def flush(self) -> Awaitable[None]:
         """Flush everything appended so far; waiters share one fsync."""
-        return self._shared.request()
+        return self._shared.request(self._local.log_end_offset)
 
-    async def flush_sealed(self, end_offset: int, *, has_snapshot: bool) -> None:
+    def flush_sealed(self, end_offset: int, *, has_snapshot: bool) -> Awaitable[None]:
         """Flush the segments below ``end_offset``, where a new one begins, and the producer snapshot taken there."""
-        await self._flush_to(end_offset, has_snapshot=has_snapshot)
+        if has_snapshot:
+            self._unsynced_snapshots.append(end_offset)
+        return self._shared.request(end_offset)
 
     def forget_running_flush(self) -> None:
         """The log is being truncated: a flush under way must not speak for what follows."""
         self._truncations += 1
 
-    async def _flush_all(self) -> None:
-        await self._flush_to(self._local.log_end_offset, has_snapshot=False)
-
-    async def _flush_to(self, end_offset: int, *, has_snapshot: bool) -> None:
+    async def _flush_to(self, end_offset: int) -> None:
         local, files, producer_state = self._local, self._runtime.files, self._producer_state
         recovery_point, truncations, directory = local.recovery_point, self._truncations, local.directory
-        if end_offset <= recovery_point and not has_snapshot:
+        if end_offset <= recovery_point and not self._unsynced_snapshots:
             return
+        snapshots, self._unsynced_snapshots = self._unsynced_snapshots, []
         segments = local.segments.between(recovery_point, end_offset) if end_offset > recovery_point else []
+        sealed = [segment for segment in segments if segment is not local.segments.active]
 
         def sync() -> None:
             # The recovery point promises all of it: records, indexes, producers, and that the files have their names.
-            if has_snapshot:
-                producer_state.flush_snapshot(end_offset)
+            for offset in snapshots:
+                producer_state.flush_snapshot(offset)
             for segment in segments:
                 segment.sync()
             files.sync_dir(directory)
 
-        with self._disk.doing("flushing"):
+        try:
             for segment in segments:
                 segment.write_out_indexes()
             await self._runtime.blocking(sync)
+        except OSError as error:
+            if local.is_closed:
+                return  # its files went away under the flush, on purpose
+            raise self._disk.failed("flushing", error) from error
+        for segment in sealed:
+            segment.release_indexes()
         if self._truncations == truncations and end_offset > local.recovery_point:
             local.recovery_point = end_offset
             local.last_flush_ms = self._runtime.clock.now_ms()

@@ -27,8 +27,7 @@ class OffsetIndex(SparseIndex):
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; offsets only grow."""
-        relative = offset - self.base_offset
-        keys = self._entries()
+        relative, keys = offset - self.base_offset, self._keys
         assert not keys or relative > keys[-1], f"offset {offset} is not after the last one of {self.path}"
         self._append(relative, position)
 

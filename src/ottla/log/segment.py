@@ -334,6 +334,11 @@ class LogSegment:
         self.write_out_indexes()
         self.sync()
 
+    def release_indexes(self) -> None:
+        """Close the index files of a sealed and synced segment; readers load what they need into memory."""
+        self.offset_index.release()
+        self.time_index.release()
+
     def close(self) -> None:
         """Write the last time index entry, trim and let go of the files."""
         if self._max_timestamp is not None:

@@ -14,6 +14,8 @@ from typing import ClassVar
 from ottla.log.index_cache import IndexCache
 from ottla.runtime.port import File, Files
 
+_MEMORY_BYTES_AN_ENTRY = 12
+
 
 class SparseIndex:
     """Sorted entries of one segment. Subclasses say how an entry looks (``ENTRY``) and decode many at once."""
@@ -30,8 +32,7 @@ class SparseIndex:
         self._file: File | None = None
         self._keys: array[int] | None = None
         self._values: array[int] = array("I")
-        self._pending = bytearray()
-        self._written_bytes = 0
+        self._written_entries = 0
         self._active = False
 
     # -- entries ------------------------------------------------------------------------------------------------------
@@ -60,9 +61,9 @@ class SparseIndex:
         return bisect_right(self._entries(), key) - 1
 
     def _append(self, key: int, value: int) -> None:
-        self._entries().append(key)
+        assert self._keys is not None, f"{self.path} is not active"
+        self._keys.append(key)
         self._values.append(value)
-        self._pending += self.ENTRY.pack(key, value)
 
     def _entries(self) -> "array[int]":
         keys = self._keys
@@ -82,10 +83,14 @@ class SparseIndex:
         used_bytes = -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
         data = data[: min(used_bytes, len(data) // entry_bytes * entry_bytes)]
         self._keys, self._values = self._decode(data)
-        self._written_bytes = len(data)
+        self._written_entries = len(self._keys)
         if not self._active:
-            self._cache.admit(self, len(data) * 2)
+            self._cache.admit(self, self._memory_bytes)
         return self._keys
+
+    @property
+    def _memory_bytes(self) -> int:
+        return len(self._values) * _MEMORY_BYTES_AN_ENTRY
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
         raise NotImplementedError
@@ -105,12 +110,19 @@ class SparseIndex:
             self._entries()
 
     def seal(self) -> None:
-        """Write what is pending and hand the entries to the cache: no appends follow."""
+        """Write everything out and hand the entries to the cache: no appends follow.
+
+        The file stays open until ``release``, because a sync still follows, in a thread.
+        """
         if self._active:
             self.write_out()
             self._active = False
-            self._cache.admit(self, self._written_bytes * 2)
-        self._close_file()
+            self._cache.admit(self, self._memory_bytes)
+
+    def release(self) -> None:
+        """Close the file of a sealed index; what was written to it has been synced."""
+        if not self._active:
+            self._close_file()
 
     def reset(self) -> None:
         """Drop every entry, in memory and in the file, so that it can be rebuilt."""
@@ -124,37 +136,33 @@ class SparseIndex:
         del keys[count:]
         del self._values[count:]
         self.write_out()
-        self._truncate_file(count * self.ENTRY.size)
+        self._truncate_file(count)
 
-    def _truncate_file(self, size: int) -> None:
-        self._pending.clear()
-        self._open_file().truncate(size)
-        self._written_bytes = size
+    def _truncate_file(self, entries: int) -> None:
+        self._open_file().truncate(entries * self.ENTRY.size)
+        self._written_entries = entries
 
     def write_out(self) -> None:
         """Bring the file up to date with memory; it is durable after ``sync``. The file exists afterwards."""
         file = self._open_file()
-        if self._pending:
-            file.pwrite(self._pending, self._written_bytes)
-            self._written_bytes += len(self._pending)
-            self._pending.clear()
+        written, keys = self._written_entries, self._keys
+        if keys is not None and len(keys) > written:
+            data = b"".join(map(self.ENTRY.pack, keys[written:], self._values[written:]))
+            file.pwrite(data, written * self.ENTRY.size)
+            self._written_entries = len(keys)
 
     def sync(self) -> None:
-        """Make what was written out durable. Off the reactor: touches no memory that appends change."""
-        file = self._file or self._files.open(self.path)
-        file.sync()
-        if file is not self._file:
-            file.close()
+        """Make what was written out durable. An index without an open file has nothing unsynced."""
+        if self._file is not None:
+            self._file.sync()
 
     def close(self) -> None:
         """Write out and let go of everything."""
         self.seal()
-        self._cache.discard(self)
-        self.unload()
+        self.close_handlers()
 
     def close_handlers(self) -> None:
         """Let go without writing, for a disk that has failed."""
-        self._pending.clear()
         self._close_file()
         self._cache.discard(self)
         self.unload()
@@ -175,8 +183,9 @@ class SparseIndex:
         if self._file is None:
             self._file = self._files.open(self.path, create=True)
             # A loaded index knows its length; whatever lies behind is an unused preallocated tail.
-            if self._keys is not None and self._file.size() > self._written_bytes:
-                self._file.truncate(self._written_bytes)
+            written_bytes = self._written_entries * self.ENTRY.size
+            if self._keys is not None and self._file.size() > written_bytes:
+                self._file.truncate(written_bytes)
         return self._file
 
     def _close_file(self) -> None:

@@ -42,7 +42,7 @@ class TimeIndex(SparseIndex):
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Add an entry if its timestamp is new; an older one brings nothing."""
-        keys = self._entries()
+        keys = self._keys if self._active else self._entries()
         if timestamp > (keys[-1] if keys else NO_TIMESTAMP):
             self._append(timestamp, offset - self.base_offset)
 
