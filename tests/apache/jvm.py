@@ -14,7 +14,7 @@ from tests.apache.cache import cached_directory
 from tests.apache.commands import run_or_unavailable
 from tests.apache.jars import Jars
 
-HERE = Path(__file__).parent / "java"
+HERE = Path(__file__).parent / "programs"
 _COMMON_ARGS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",  # programs of seconds, on few cores: the second compiler costs more than it brings
