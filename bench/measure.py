@@ -4,7 +4,8 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from statistics import median
 from typing import NamedTuple
 
@@ -16,11 +17,20 @@ class Cost(NamedTuple):
     wall_s: float
 
 
-def cost_of(action: Callable[[], object]) -> Cost:
-    """Run once, counting this process's CPU time (and that of children it has waited for) and the clock."""
+@contextmanager
+def measured_cost() -> Iterator[Callable[[], Cost]]:
+    """Count this process's CPU time (and that of children it has waited for) and the clock, for what is inside."""
+    result: list[Cost] = []
     before, wall = _cpu_s(), time.perf_counter()
-    action()
-    return Cost(_cpu_s() - before, time.perf_counter() - wall)
+    yield lambda: result[0]
+    result.append(Cost(_cpu_s() - before, time.perf_counter() - wall))
+
+
+def cost_of(action: Callable[[], object]) -> Cost:
+    """What one call costs."""
+    with measured_cost() as cost:
+        action()
+    return cost()
 
 
 def _cpu_s() -> float:

@@ -19,9 +19,14 @@ _OVERHEAD_BYTES = 80
 """Header and framing of a batch of one record, about."""
 
 
+def now_ms() -> int:
+    """The time that records carry; a log refuses those from far ahead."""
+    return int(time.time() * 1000)
+
+
 def batch_of(size_bytes: int) -> bytearray:
     """One batch of about this size: a single record of random bytes."""
-    return build_batch([SimpleRecord(int(time.time() * 1000), b"key", os.urandom(size_bytes - _OVERHEAD_BYTES))])
+    return build_batch([SimpleRecord(now_ms(), b"key", os.urandom(size_bytes - _OVERHEAD_BYTES))])
 
 
 @contextmanager
