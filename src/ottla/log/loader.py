@@ -7,11 +7,12 @@
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
+from ottla.log.epoch_recovery import RecoveringEpochs, rebuild_epochs
 from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
 from ottla.log.local_log import LocalLog
 from ottla.log.log import Log
@@ -20,7 +21,7 @@ from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetad
 from ottla.log.producer_replay import RecoveringProducers, rebuild_producer_state
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.segment import LogSegment
-from ottla.log.segment_recovery import recover_segment
+from ottla.log.segment_recovery import Recovered, Tail, recover_segment
 from ottla.log.segments import LogSegments
 from ottla.log.swap_recovery import complete_interrupted_swaps
 
@@ -43,7 +44,15 @@ def load_log(
     ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints. ``on_progress`` hears how
     many segments are still to be recovered.
     """
-    loader = _Loader(context, directory, config, topic_partition, log_start_offset, recovery_point, clean_shutdown)
+    loader = _Loader(
+        context,
+        directory,
+        config,
+        topic_partition=topic_partition,
+        log_start_offset=log_start_offset,
+        recovery_point=recovery_point,
+        clean_shutdown=clean_shutdown,
+    )
     loader.on_progress = on_progress
     return loader.load()
 
@@ -58,6 +67,7 @@ class _Loader:
         context: LogContext,
         directory: str,
         config: LogConfig,
+        *,
         topic_partition: TopicPartition | None,
         log_start_offset: int,
         recovery_point: int,
@@ -82,6 +92,8 @@ class _Loader:
         complete_interrupted_swaps(self._files, self._clock, self._directory, self._config)
         self._epochs = LeaderEpochCache(self._files, f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}")
         self._open_segments()
+        if self._epochs.damaged:
+            rebuild_epochs(self._epochs, self._segments.values())
         log_end_offset = self._recover()
         self._epochs.truncate_from_end(log_end_offset)
         log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
@@ -138,7 +150,7 @@ class _Loader:
                         segment.log_file.path,
                         reason,
                     )
-                    self._recover_segment(segment, None)
+                    self._recover_segment(segment, RecoveringEpochs(self._epochs, to_log_end=False))
                 self._segments.add(segment)
 
     def _index_damage(self, segment: LogSegment, present: set[str]) -> str | None:
@@ -153,31 +165,9 @@ class _Loader:
     def _recover(self) -> int:
         """Recover the segments that were not flushed, make sure there is an active one, and find the log's end."""
         if not self._clean_shutdown and len(self._segments):
-            unflushed = self._segments.between(self._recovery_point, 1 << 63)
-            for done, segment in enumerate(unflushed):
-                self.on_progress(len(unflushed) - done)
-                logger.info(
-                    "Recovering unflushed segment %d. %d/%d recovered for %s.",
-                    segment.base_offset,
-                    done,
-                    len(unflushed),
-                    self._topic_partition,
-                )
-                following = unflushed[done + 1] if done + 1 < len(unflushed) else None
-                if self._recover_segment(segment, following):
-                    lost = unflushed[done + 1 :]
-                    logger.warning(
-                        "Corruption found in segment %d of %s, truncating to offset %d; %d later segments go",
-                        segment.base_offset,
-                        self._topic_partition,
-                        segment.read_next_offset(),
-                        len(lost),
-                    )
-                    self._delete(lost)
-                    break
-            self.on_progress(0)
+            self._recover_unflushed(self._segments.between(self._recovery_point, 1 << 63))
         if len(self._segments):
-            log_end_offset = self._segments.active.read_next_offset()
+            log_end_offset = self._read_log_end_offset(self._segments.active)
             if log_end_offset >= self._log_start_offset:
                 return log_end_offset
             logger.warning(
@@ -192,25 +182,83 @@ class _Loader:
         self._segments.add(self._open_segment(self._log_start_offset, new=True))
         return self._log_start_offset
 
-    def _recover_segment(self, segment: LogSegment, following: LogSegment | None) -> int:
-        """Scan one segment with the producer state that stands before it; returns the bytes that were cut."""
+    def _read_log_end_offset(self, active: LogSegment) -> int:
+        """Where the last segment ends; if that is not where its file ends, it was damaged after a clean stop."""
+        log_end_offset, position = active.read_end()
+        if position == active.size:
+            return log_end_offset
+        logger.warning(
+            "Corrupt record file found in %s, though it was stopped cleanly. Recovering the last segment.",
+            self._directory,
+        )
+        self._recover_unflushed([active])
+        return active.read_next_offset()
+
+    def _recover_unflushed(self, unflushed: list[LogSegment]) -> None:
+        """Scan segments up to the first damage; what lies behind it goes."""
+        epochs = RecoveringEpochs(self._epochs, to_log_end=True)
+        before: Tail | None = None
+        for done, segment in enumerate(unflushed):
+            self.on_progress(len(unflushed) - done)
+            logger.info(
+                "Recovering unflushed segment %d. %d/%d recovered for %s.",
+                segment.base_offset,
+                done,
+                len(unflushed),
+                self._topic_partition,
+            )
+            following = unflushed[done + 1 :]
+            recovered = self._recover_segment(segment, epochs, following, before)
+            if recovered.cut_bytes:
+                last = segment
+                if recovered.blames_previous:
+                    assert before is not None and before.jump is not None, f"{segment} blames a segment not scanned"
+                    last = unflushed[done - 1]
+                    self._delete([segment])
+                    last.truncate_file(before.jump.position)
+                    self._recover_segment(last, epochs)
+                logger.warning(
+                    "Corruption found in segment %d of %s, truncating to offset %d; %d later segments go",
+                    last.base_offset,
+                    self._topic_partition,
+                    last.read_next_offset(),
+                    len(unflushed) - unflushed.index(last) - 1,
+                )
+                break
+            before = recovered.tail
+        self.on_progress(0)
+
+    def _recover_segment(
+        self,
+        segment: LogSegment,
+        epochs: RecoveringEpochs,
+        following: Sequence[LogSegment] = (),
+        before: Tail | None = None,
+    ) -> Recovered:
+        """Scan one segment with the producer state that stands before it; damage in it deletes those that follow."""
         cut_bytes = 0
-        again = True
-        while again:
+        while True:
             state = self._new_producer_state()
             rebuild_producer_state(
                 state, self._segments, self._log_start_offset, segment.base_offset, self._clock.now_ms()
             )
             recovered = recover_segment(
-                segment, RecoveringProducers(state), self._epochs, following.base_offset if following else None
+                segment,
+                RecoveringProducers(state),
+                epochs,
+                next_base_offset=following[0].base_offset if following else None,
+                before=before,
+                before_cut=lambda: self._delete(following),
             )
             cut_bytes += recovered.cut_bytes
-            again = recovered.again
+            if not recovered.again:
+                break
         # The next segment begins with the producers as they stand here.
         state.take_snapshot()
-        return cut_bytes
+        return recovered._replace(cut_bytes=cut_bytes)
 
-    def _delete(self, segments: list[LogSegment]) -> None:
+    def _delete(self, segments: Sequence[LogSegment]) -> None:
+        """Remove segments for good."""
         for segment in segments:
             if segment.base_offset in self._segments:
                 self._segments.remove(segment.base_offset)

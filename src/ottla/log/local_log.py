@@ -12,6 +12,7 @@ from ottla.common.errors import OffsetOutOfRangeError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
+from ottla.log.batch_search import first_indexed_at_or_after
 from ottla.log.log_context import LogContext
 from ottla.log.log_offset_metadata import LogOffsetMetadata
 from ottla.log.segment import LogSegment
@@ -174,7 +175,7 @@ class LocalLog:
         return self.log_end
 
     def _aborted_in(self, start_offset: int, segment: LogSegment, end_position: int) -> list[AbortedTxn]:
-        indexed = segment.offset_index.first_at_or_after_position(end_position)
+        indexed = first_indexed_at_or_after(segment.log_file, segment.size, segment.offset_index, end_position)
         if indexed is not None:
             upper_bound = indexed.offset
         else:

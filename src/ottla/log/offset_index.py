@@ -75,12 +75,14 @@ class OffsetIndex(SparseIndex):
         """What is wrong with the file at first sight: its length, its last entry; None if nothing is."""
         keys = self._entries()
         if not keys:
-            return None
-        if keys[-1] < 0 or (len(keys) > 1 and keys[-1] <= keys[-2]):
+            return self._length_damage()
+        if keys[-1] > _RELATIVE_OFFSET_MAX:
+            return f"offset {keys[-1] + self.base_offset} of the last entry is too far from the base offset"
+        if len(keys) > 1 and keys[-1] <= keys[-2]:
             return f"offset {keys[-1] + self.base_offset} of the last entry is not larger than the one before it"
         if self._values[-1] >= log_size:
             return f"position {self._values[-1]} of the last entry is beyond the log's end {log_size}"
-        return None
+        return self._length_damage()
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
         words = big_endian_words(data)

@@ -1,7 +1,9 @@
 """Producer state from what the log holds: after a start, a truncation, and during recovery."""
 
 import logging
+from collections.abc import Sequence
 
+from ottla.common.errors import CorruptRecordError, KafkaError
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.segment import LogSegment
 from ottla.log.segments import LogSegments
@@ -50,12 +52,15 @@ def _load(state: ProducerStateManager, segment: LogSegment, start_offset: int, e
     found = segment.find_batch(start_offset)
     if found is None:
         return
-    for batch in segment.read_batches(found.position):
-        if batch.base_offset >= end_offset:
-            return
-        if batch.producer_id >= 0:
-            for txn in _apply(state, batch):
-                state.complete_txn(txn)
+    try:
+        for batch in segment.read_batches(found.position):
+            if batch.base_offset >= end_offset:
+                return
+            if batch.producer_id >= 0:
+                for txn in _apply(state, batch):
+                    state.complete_txn(txn)
+    except CorruptRecordError as error:
+        logger.warning("Producer state of %s lacks what follows a damaged batch: %s", state.partition, error)
 
 
 class RecoveringProducers:
@@ -78,7 +83,14 @@ class RecoveringProducers:
         self.state.update_map_end_offset(offset)
 
 
-def _apply(state: ProducerStateManager, batch: RecordBatch) -> "list[CompletedTxn]":
-    pending = state.check((batch,), AppendOrigin.REPLICATION)
+def _apply(state: ProducerStateManager, batch: RecordBatch) -> Sequence[CompletedTxn]:
+    """The transactions that a batch completes. One that makes no sense is passed over: whoever replays a log that was
+    damaged on the disk must come to an end all the same.
+    """
+    try:
+        pending = state.check((batch,), AppendOrigin.REPLICATION)
+    except KafkaError as error:
+        logger.warning("Producer state of %s passes over %s: %s", state.partition, batch, error)
+        return ()
     state.apply(pending)
-    return list(pending.completed_txns)
+    return pending.completed_txns

@@ -5,36 +5,26 @@ what the files are called meanwhile: nothing, ``.cleaned``, ``.swap`` or ``.dele
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
-from typing import Final, NamedTuple
+from contextlib import suppress
+from typing import Final
 
 from ottla.common.errors import CorruptRecordError
 from ottla.config.topic import LogConfig
 from ottla.log import names
+from ottla.log.batch_search import BatchPosition, find_batch, indexed_start
 from ottla.log.index_cache import IndexCache
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.time_index import TimeIndex, TimestampOffset
 from ottla.log.txn_index import TransactionIndex
-from ottla.records.batch import HEADER_BYTES, LOG_OVERHEAD, RecordBatch
+from ottla.records.batch import HEADER_BYTES, RecordBatch
 from ottla.runtime.port import Buffer, Clock, File, Files
 
 READ_CHUNK_BYTES: Final = 1 << 20
-_SCAN_BYTES: Final = 8192
-_SCAN_HEADER: Final = Struct(">qi11xi")
-"""Base offset, batch length and last offset delta: what a search looks at."""
 _RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
 
 
 class SegmentOffsetOverflowError(Exception):
     """An offset too far from the segment's base to be indexed; the log must roll, or split the segment."""
-
-
-class BatchPosition(NamedTuple):
-    """A batch found in the record file."""
-
-    base_offset: int
-    position: int
-    size_in_bytes: int
 
 
 class LogSegment:
@@ -185,38 +175,8 @@ class LogSegment:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def find_batch(self, offset: int) -> BatchPosition | None:
-        """The first batch whose last offset is at least ``offset``; None past the end.
-
-        An index entry is trusted only if the batch at its position ends with its offset, so a damaged index makes a
-        search longer but never wrong.
-        """
-        slot = self.offset_index.floor_slot(offset)
-        while slot >= 0:
-            indexed_offset, position = self.offset_index.entry(slot)
-            header = self.log_file.pread(_SCAN_BYTES, position) if position < self.size else b""
-            if len(header) >= HEADER_BYTES:
-                base_offset, _, last_offset_delta = _SCAN_HEADER.unpack_from(header)
-                if base_offset + last_offset_delta == indexed_offset:
-                    return self._scan(offset, position, header)
-            slot -= 1
-        return self._scan(offset, 0, b"")
-
-    def _scan(self, offset: int, position: int, chunk: bytes) -> BatchPosition | None:
-        """Walk batch headers from ``position``, where ``chunk`` was read, until one reaches ``offset``."""
-        chunk_position, at, end = position, 0, self.size
-        unpack = _SCAN_HEADER.unpack_from
-        while position + HEADER_BYTES <= end:
-            if at + HEADER_BYTES > len(chunk):
-                chunk = self.log_file.pread(_SCAN_BYTES, position)
-                chunk_position, at = position, 0
-            base_offset, length, last_offset_delta = unpack(chunk, at)
-            if length < HEADER_BYTES - LOG_OVERHEAD:
-                return None
-            if base_offset + last_offset_delta >= offset:
-                return BatchPosition(base_offset, position, length + LOG_OVERHEAD)
-            position += length + LOG_OVERHEAD
-            at = position - chunk_position
-        return None
+        """The first batch whose last offset is at least ``offset``; None past the end."""
+        return find_batch(self.log_file, self.size, self.offset_index, offset)
 
     def read_batches(self, position: int = 0, chunk_bytes: int = READ_CHUNK_BYTES) -> Iterator[RecordBatch]:
         """The batches from ``position`` to the end, as views over chunks of the file; CRCs are not checked.
@@ -247,13 +207,23 @@ class LogSegment:
             position += at
 
     def read_next_offset(self) -> int:
-        """The offset after the last batch, found from the last index entry on; the base offset when empty."""
-        found = self.find_batch(self.offset_index.last_offset)
+        """The offset after the last whole batch; the base offset when there is none."""
+        return self.read_end()[0]
+
+    def read_end(self) -> tuple[int, int]:
+        """The offset and the position behind the last whole batch, found from the last index entry on.
+
+        A position before the segment's size tells of damage: a clean stop leaves nothing behind the last batch.
+        """
         next_offset = self.base_offset
-        if found is not None:
-            for batch in self.read_batches(found.position):
+        position, _ = indexed_start(
+            self.log_file, self.size, self.offset_index, self.base_offset + _RELATIVE_OFFSET_MAX
+        )
+        with suppress(CorruptRecordError):
+            for batch in self.read_batches(position):
                 next_offset = batch.next_offset
-        return next_offset
+                position += batch.size_in_bytes
+        return next_offset, position
 
     def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> "tuple[int, int, int] | None":
         """The first record at or after both bounds, as (timestamp, offset, leader epoch)."""

@@ -2,11 +2,13 @@
 
 A batch is sound when it is whole, has magic 2 and a correct CRC, and continues the log: its offsets lie after those
 before it and before the next segment, its leader epoch does not fall. The CRC does not cover base offset, length,
-leader epoch and magic; what these checks cannot see of a flip there is listed in docs/recovery.md.
+leader epoch and magic; what these checks cannot see of a flip there is listed in docs/recovery.md. Apache Kafka looks
+at length, magic and CRC, and at the distance from the segment's base offset.
 """
 
 import logging
 import zlib
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
@@ -32,16 +34,15 @@ _LEGACY_CRC_AND_MAGIC: Final = Struct(">Ib")
 
 
 class Epochs(Protocol):
-    """The leader epochs that recovery extends with what it finds in batches."""
+    """The leader epochs that recovery brings in line with what it finds in batches."""
 
-    @property
-    def latest_epoch(self) -> int | None:
-        """The last epoch known."""
+    def agrees(self, epoch: int, offset: int) -> bool:
+        """Whether ``offset`` was written in ``epoch`` as far as the checkpoint knows."""
 
-    def assign(self, epoch: int, start_offset: int) -> object:
-        """Note that ``epoch`` began at ``start_offset``."""
+    def begin(self, epoch: int, base_offset: int, offset_before: int | None) -> None:
+        """Note that a batch has another epoch than the one before it."""
 
-    def truncate_from_end(self, end_offset: int) -> object:
+    def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that begin at or after ``end_offset``."""
 
 
@@ -55,6 +56,26 @@ class Producers(Protocol):
         """Note how far the log was read."""
 
 
+class Jump(NamedTuple):
+    """A batch that does not continue the one before it, though it may be right: suspicious if the next contradicts."""
+
+    position: int
+    base_offset: int
+    epoch: int
+    expected_offset: int
+    expected_epoch: int
+    last_offset_delta: int
+    contradicts_checkpoint: bool
+    """Whether the checkpoint, which is written before the first batch of an epoch, has another epoch for it."""
+
+
+class Tail(NamedTuple):
+    """How a segment ends: its last batch's epoch, and that batch itself if it jumped."""
+
+    epoch: int = -1
+    jump: Jump | None = None
+
+
 class Recovered(NamedTuple):
     """What recovery did to a segment.
 
@@ -63,7 +84,10 @@ class Recovered(NamedTuple):
     """
 
     cut_bytes: int
-    again: bool = False
+    again: bool
+    tail: Tail
+    blames_previous: bool = False
+    """Whether the damage is the last batch of the segment before, which jumped, and nothing of this one stays."""
 
 
 class _Damage(NamedTuple):
@@ -71,53 +95,53 @@ class _Damage(NamedTuple):
 
     position: int
     reason: str
-
-
-class _Jump(NamedTuple):
-    """A batch that skipped offsets or raised the epoch: sound, unless its successor contradicts it."""
-
-    position: int
-    base_offset: int
-    epoch: int
-    expected_offset: int
-    expected_epoch: int
-    last_offset_delta: int
-    epoch_is_new: bool = False
-    """Whether no checkpoint knew the epoch: they are written before the first batch of an epoch is."""
+    liar: Jump | None = None
+    """The batch before, if that one is to blame."""
 
 
 def recover_segment(
-    segment: LogSegment, producers: Producers, epochs: Epochs, next_base_offset: int | None = None
+    segment: LogSegment,
+    producers: Producers,
+    epochs: Epochs,
+    *,
+    next_base_offset: int | None = None,
+    before: Tail | None = None,
+    before_cut: Callable[[], None] = lambda: None,
 ) -> Recovered:
     """Rebuild the indexes of a segment and cut it before its first damage.
 
-    ``next_base_offset`` is where the following segment begins: no batch reaches it. Producers and epochs are brought
-    to the segment's end. Raises KafkaStorageError for a record format that Ottla cannot read, rather than cut such
-    data away.
+    ``next_base_offset`` is where the following segment begins: no batch reaches it. ``before`` is how the segment
+    before ended, if it was scanned. ``before_cut`` removes what lies behind the damage: were it still there after a
+    second crash, the cut would become a hole in the log. Producers and epochs are brought to the segment's end. Raises
+    KafkaStorageError for a record format that Ottla cannot read, rather than cut such data away.
     """
-    scanned_bytes, damage = _scan(segment, producers, epochs, next_base_offset)
-    if damage is None:
-        cut_bytes = 0
-    else:
-        cut_bytes = segment.size - damage.position
+    tail, damage = _scan(segment, producers, epochs, next_base_offset, before)
+    cut_bytes = 0
+    blames_previous = False
+    if damage is not None:
+        blames_previous = before is not None and damage.liar is not None and damage.liar is before.jump
+        position = 0 if blames_previous else damage.position
+        cut_bytes = segment.size - position
         logger.warning(
             "Found invalid messages in log segment %s at byte offset %d: %s. Truncating %d bytes.",
             segment.log_file.path,
-            damage.position,
+            position,
             damage.reason,
             cut_bytes,
         )
-        segment.truncate_file(damage.position)
+        before_cut()
+        segment.truncate_file(position)
     segment.time_index.maybe_append(*segment.max_timestamp_and_offset)
     segment.write_out_indexes()
-    return Recovered(cut_bytes, again=damage is not None and damage.position < scanned_bytes)
+    again = damage is not None and damage.liar is not None and not blames_previous
+    return Recovered(cut_bytes, again, tail, blames_previous)
 
 
 def _scan(
-    segment: LogSegment, producers: Producers, epochs: Epochs, next_base_offset: int | None
-) -> tuple[int, _Damage | None]:
-    """One pass over the file: indexes, producers and epochs follow the sound batches; returns their bytes and the
-    damage.
+    segment: LogSegment, producers: Producers, epochs: Epochs, next_base_offset: int | None, before: Tail | None
+) -> tuple[Tail, _Damage | None]:
+    """One pass over the file: indexes, producers and epochs follow the sound batches; returns how they end, and
+    the damage.
 
     Written for speed, with no object for a plain batch: an unclean start reads every byte since the recovery point.
     """
@@ -130,12 +154,10 @@ def _scan(
         offset_limit = min(offset_limit, next_base_offset)
     interval_bytes = segment.index_interval_bytes
     unpack, pread, file_size = HEADER.unpack_from, segment.log_file.pread, segment.size
-    latest_epoch = epochs.latest_epoch
-    expected_offset, expected_epoch = segment.base_offset, -1
+    expected_offset, (expected_epoch, jump) = segment.base_offset, before or Tail()
     max_timestamp, max_timestamp_offset = NO_TIMESTAMP, segment.base_offset
     position = indexed_position = 0
     chunk_bytes = READ_CHUNK_BYTES
-    jump: _Jump | None = None
     damage: _Damage | None = None
 
     while position < file_size and damage is None:
@@ -156,19 +178,18 @@ def _scan(
             elif crc32c(chunk[at + ATTRIBUTES_POSITION : at + size]) != crc:
                 damage = _Damage(position + at, "the CRC does not match")
             elif base_offset < expected_offset or epoch < expected_epoch or delta < 0 or last_offset >= offset_limit:
-                found = _Jump(position + at, base_offset, epoch, expected_offset, expected_epoch, delta)
+                found = Jump(position + at, base_offset, epoch, expected_offset, expected_epoch, delta, False)
                 damage = _blame(jump, found)
             if damage is not None:
                 break
             if base_offset == expected_offset and epoch == expected_epoch:
                 jump = None
             else:
-                is_new = epoch >= 0 and (latest_epoch is None or epoch > latest_epoch)
-                jump = _Jump(position + at, base_offset, epoch, expected_offset, expected_epoch, delta, is_new)
-                expected_epoch = epoch
-                if is_new:
-                    epochs.assign(epoch, base_offset)
-                    latest_epoch = epoch
+                lies = not epochs.agrees(epoch, base_offset)
+                jump = Jump(position + at, base_offset, epoch, expected_offset, expected_epoch, delta, lies)
+                if epoch != expected_epoch:
+                    epochs.begin(epoch, base_offset, None if expected_epoch < 0 else expected_offset - 1)
+                    expected_epoch = epoch
             expected_offset = last_offset + 1
             if timestamp > max_timestamp:
                 max_timestamp, max_timestamp_offset = timestamp, last_offset
@@ -187,12 +208,12 @@ def _scan(
 
     segment.restore_after_recovery(TimestampOffset(max_timestamp, max_timestamp_offset))
     producers.update_map_end_offset(expected_offset)
-    if damage is not None and jump is not None and damage.position == jump.position:
-        epochs.truncate_from_end(jump.expected_offset)
-    return position, damage
+    if damage is not None and damage.liar is not None:
+        epochs.truncate_from_end(damage.liar.expected_offset)
+    return Tail(expected_epoch, jump), damage
 
 
-def _blame(jump: _Jump | None, found: _Jump) -> _Damage:
+def _blame(jump: Jump | None, found: Jump) -> _Damage:
     """Two neighbours contradict each other: which one is damaged?
 
     The earlier one if it jumped, and the later one fits what stood before the jump.
@@ -202,13 +223,10 @@ def _blame(jump: _Jump | None, found: _Jump) -> _Damage:
         f"in epoch {found.expected_epoch}"
     )
     if jump is not None:
-        offset_lies = (
-            found.base_offset < found.expected_offset
-            and found.base_offset == jump.expected_offset + jump.last_offset_delta + 1
-        )
-        epoch_lies = jump.epoch_is_new and jump.expected_epoch <= found.epoch < jump.epoch
+        offset_lies = jump.expected_offset + jump.last_offset_delta < found.base_offset < found.expected_offset
+        epoch_lies = jump.contradicts_checkpoint and jump.expected_epoch <= found.epoch < jump.epoch
         if offset_lies or epoch_lies:
-            return _Damage(jump.position, reason)
+            return _Damage(jump.position, reason, jump)
     return _Damage(found.position, reason)
 
 

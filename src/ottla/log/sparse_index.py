@@ -79,6 +79,7 @@ class SparseIndex:
         except FileNotFoundError:
             data = b""
         entry_bytes = self.ENTRY.size
+        self._odd_bytes = len(data) % entry_bytes
         # Apache preallocates the active index: after a crash of its broker the tail is zeros, which no entry is.
         used_bytes = -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
         data = data[: min(used_bytes, len(data) // entry_bytes * entry_bytes)]
@@ -91,6 +92,13 @@ class SparseIndex:
     @property
     def _memory_bytes(self) -> int:
         return len(self._values) * _MEMORY_BYTES_AN_ENTRY
+
+    def _length_damage(self) -> str | None:
+        """What is wrong with the length of the file, as it was when it was read."""
+        self._entries()
+        if not self._odd_bytes:
+            return None
+        return f"{self._odd_bytes} bytes of {self.path} are not a whole entry of {self.ENTRY.size}"
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
         raise NotImplementedError
@@ -127,6 +135,7 @@ class SparseIndex:
     def reset(self) -> None:
         """Drop every entry, in memory and in the file, so that it can be rebuilt."""
         self._keys, self._values = array("q"), array("I")
+        self._odd_bytes = 0
         self._truncate_file(0)
         self.activate()
 

@@ -63,12 +63,12 @@ class TimeIndex(SparseIndex):
         """What is wrong with the file at first sight; None if nothing is."""
         keys = self._entries()
         if not keys:
-            return None
+            return self._length_damage()
         if keys[-1] < keys[0]:
             return f"timestamp {keys[-1]} of the last entry is smaller than the first one's {keys[0]}"
         if len(keys) > 1 and self._values[-1] < self._values[-2]:
             return f"offset {self._values[-1] + self.base_offset} of the last entry is smaller than the one before it"
-        return None
+        return self._length_damage()
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
         words = big_endian_words(data)

@@ -1,0 +1,66 @@
+"""Leader epochs from what the log holds: during recovery, and when their checkpoint is damaged.
+
+The batches decide. The checkpoint has no checksum, and a truncation before a crash may have left entries in it that
+are too many; but a batch's epoch is not covered by the CRC either, so the two are compared where batches contradict
+each other.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from ottla.common.errors import CorruptRecordError
+from ottla.log.leader_epochs import EpochEntry, LeaderEpochCache
+from ottla.log.segment import LogSegment
+
+logger = logging.getLogger(__name__)
+
+
+class RecoveringEpochs:
+    """The epochs of a log while its segments are scanned.
+
+    Only a scan that goes on ``to_log_end`` may replace entries: what follows the replaced one is found again.
+    """
+
+    def __init__(self, epochs: LeaderEpochCache, *, to_log_end: bool) -> None:
+        self._epochs = epochs
+        self._to_log_end = to_log_end
+
+    def agrees(self, epoch: int, offset: int) -> bool:
+        """Whether ``offset`` was written in ``epoch`` as far as the checkpoint knows."""
+        return self._epochs.epoch_for_offset(offset) == epoch
+
+    def begin(self, epoch: int, base_offset: int, offset_before: int | None) -> None:
+        """Take over that a batch has another epoch than the one that ends at ``offset_before`` (None: not known)."""
+        epochs = self._epochs
+        latest = epochs.latest_epoch
+        if epoch < 0:
+            return
+        if latest is None or epoch > latest:
+            epochs.assign(epoch, base_offset)
+        elif self._to_log_end and not self.agrees(epoch, base_offset):
+            epochs.truncate_from_end(base_offset)
+            epochs.assign(epoch, base_offset)
+        elif self._to_log_end and offset_before is not None and self.agrees(epoch, offset_before):
+            entry = epochs.entry(epoch)
+            assert entry is not None, f"epoch {epoch} has no entry in {epochs.path}"
+            epochs.truncate_from_end(entry.start_offset)
+            epochs.assign(epoch, base_offset)
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget the epochs that begin at or after ``end_offset``."""
+        self._epochs.truncate_from_end(end_offset)
+
+
+def rebuild_epochs(epochs: LeaderEpochCache, segments: Iterable[LogSegment]) -> None:
+    """Assign the epochs of all batches anew, by their headers; damage ends a segment's part."""
+    found: list[EpochEntry] = []
+    latest_epoch = -1
+    for segment in segments:
+        try:
+            for batch in segment.read_batches():
+                if batch.partition_leader_epoch > latest_epoch:
+                    latest_epoch = batch.partition_leader_epoch
+                    found.append(EpochEntry(latest_epoch, batch.base_offset))
+        except CorruptRecordError as error:
+            logger.warning("Leader epochs after a damaged batch are not found again: %s", error)
+    epochs.assign_all(found)
