@@ -1,20 +1,11 @@
-"""One data directory of a broker: its lock, its identity, its checkpoints, and whether its disk works."""
+"""One data directory of a broker: its lock, its identity, what lies in it, and whether its disk works."""
 
 import logging
-from collections.abc import Iterable, Mapping
 
 from ottla.common.errors import KafkaStorageError
-from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log import names
-from ottla.log.checkpoints import (
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-    REPLICATION_OFFSET_CHECKPOINT,
-    OffsetCheckpoint,
-)
 from ottla.log.clean_shutdown import CleanShutdownFile
-from ottla.log.log import Log
 from ottla.log.log_dir import LogDirLock, make_log_dir
 from ottla.log.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.runtime.port import Runtime
@@ -23,20 +14,20 @@ logger = logging.getLogger(__name__)
 
 METADATA_TOPIC = "__cluster_metadata"
 """Its log lies in a data directory too, but belongs to raft."""
+REMOTE_INDEX_CACHE_DIR = "remote-log-index-cache"
+"""What Apache Kafka's tiered storage may have left: no partition's directory."""
 
 
 class DataDirectory:
     """See the module. ``failure`` is what took it offline, None while it works."""
 
     def __init__(self, runtime: Runtime, path: str) -> None:
-        files = runtime.files
         self.path = path
         self.failure: Exception | None = None
         self.directory_id: Uuid | None = None
-        self.clean_shutdown = CleanShutdownFile(files, path)
-        self.recovery_points = OffsetCheckpoint(files, f"{path}/{RECOVERY_POINT_CHECKPOINT}")
-        self.log_start_offsets = OffsetCheckpoint(files, f"{path}/{LOG_START_OFFSET_CHECKPOINT}")
-        self.high_watermarks = OffsetCheckpoint(files, f"{path}/{REPLICATION_OFFSET_CHECKPOINT}")
+        self.is_loaded = False
+        """Whether all its logs were loaded: only then can a stop be a clean one."""
+        self.clean_shutdown = CleanShutdownFile(runtime.files, path)
         self._runtime = runtime
         self._lock: LogDirLock | None = None
 
@@ -73,15 +64,20 @@ class DataDirectory:
         self.directory_id = properties.directory_id
 
     def fail(self, error: Exception) -> None:
-        """Take the directory offline."""
+        """Take the directory offline, and leave it to whoever repairs it."""
         if self.failure is None:
             self.failure = error
             logger.error("Log directory %s is offline: %s", self.path, error)
+            self.close()
 
     def partition_directories(self) -> list[str]:
-        """The directories of all partitions, deleted, future and stray ones included."""
+        """The directories of all partitions, deleted, future and stray ones included.
+
+        KafkaStorageError for a directory that is no partition's: the path may be a mistake, and its contents are
+        somebody else's.
+        """
         files = self._runtime.files
-        paths = [f"{self.path}/{name}" for name in files.list_dir(self.path)]
+        paths = [f"{self.path}/{name}" for name in files.list_dir(self.path) if name != REMOTE_INDEX_CACHE_DIR]
         return [
             path
             for path in paths
@@ -89,26 +85,10 @@ class DataDirectory:
         ]
 
     def close(self) -> None:
-        """Give up the lock."""
-        if self._lock is not None and self.is_online:
-            self._lock.release()
-        self._lock = None
-
-
-def recovery_points(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
-    """What ``recovery-point-offset-checkpoint`` says of these logs."""
-    return {log.topic_partition: log.recovery_point for log in logs}
-
-
-def log_start_offsets(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
-    """What ``log-start-offset-checkpoint`` says: only starts that the first segment does not tell."""
-    return {
-        log.topic_partition: log.log_start_offset
-        for log in logs
-        if log.log_start_offset > log.segments.first.base_offset
-    }
-
-
-def high_watermarks(logs: Iterable[Log]) -> Mapping[TopicPartition, int]:
-    """What ``replication-offset-checkpoint`` says of these logs."""
-    return {log.topic_partition: log.high_watermark for log in logs}
+        """Give up the lock; a disk that has failed may refuse even that."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            try:
+                lock.release()
+            except OSError as error:
+                logger.warning("The lock of %s could not be removed: %s", self.path, error)

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable
 from itertools import count
 
+from ottla.common.errors import KafkaStorageError
+
 logger = logging.getLogger(__name__)
 
 
@@ -36,7 +38,7 @@ class DelayedDeletions:
             _, _, what, delete = heapq.heappop(self._queue)
             try:
                 delete()
-            except OSError as error:
+            except (OSError, KafkaStorageError) as error:
                 logger.error("Could not delete %s: %s", what, error)
             else:
                 logger.info("Deleted %s", what)

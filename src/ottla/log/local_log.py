@@ -6,6 +6,7 @@ may raise OSError; the caller decides that the disk has failed.
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ottla.common.errors import OffsetOutOfRangeError
@@ -62,6 +63,8 @@ class LocalLog:
         self.log_end_offset = log_end_offset
         self.recovery_point = recovery_point
         self.is_closed = False
+        self._retired: set[LogSegment] = set()
+        """Segments that are out of the log and wait for their deletion."""
         self.last_flush_ms = context.runtime.clock.now_ms()
 
     @property
@@ -234,7 +237,12 @@ class LocalLog:
         due_ms = self.context.runtime.clock.now_ms() + self.config.file_delete_delay_ms
         for segment in segments:
             segment.change_suffix(names.DELETED_SUFFIX)
-            self.context.deletions.schedule(due_ms, f"{self.topic_partition} {segment}", segment.delete_files)
+            self._retired.add(segment)
+            self.context.deletions.schedule(due_ms, f"{self.topic_partition} {segment}", partial(self._delete, segment))
+
+    def _delete(self, segment: LogSegment) -> None:
+        segment.delete_files()
+        self._retired.discard(segment)
 
     def replace_segments(
         self, new_segments: Sequence[LogSegment], old_segments: Iterable[LogSegment]
@@ -270,7 +278,7 @@ class LocalLog:
         files.rename(self.directory, directory)
         files.sync_dir(directory.rpartition("/")[0])
         self.directory = directory
-        for segment in self.segments.values():
+        for segment in (*self.segments.values(), *self._retired):
             segment.move_to(directory)
 
     def close(self) -> None:

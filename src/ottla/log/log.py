@@ -1,39 +1,30 @@
 """The log of one partition: what a leader appends to, a follower copies into and a consumer reads from.
 
-Offsets, in order: ``log_start_offset`` ≤ ``last_stable_offset`` ≤ ``high_watermark`` ≤ ``log_end_offset``. The log
-owns all four; replication advances the high watermark. One reactor calls it, so nothing here locks; only fsync leaves
-the reactor.
+Reading and the watermarks are in :mod:`ottla.log.readable_log`. One reactor calls a log, so nothing here locks; only
+fsync leaves the reactor.
 
 An append is checked, assigned its offsets and written by one call, or leaves no trace. An OSError of the disk is told
 to the context (which takes the data directory offline) and raised as KafkaStorageError, from then on by every method.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from enum import Enum
+from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Final
 
-from ottla.common.errors import (
-    InconsistentTopicIdError,
-    OffsetOutOfRangeError,
-    RecordListTooLargeError,
-)
-from ottla.common.topic_partition import TopicPartition
+from ottla.common.errors import InconsistentTopicIdError, RecordListTooLargeError
 from ottla.common.uuid import Uuid
 from ottla.config.topic import LogConfig
 from ottla.log import retention
-from ottla.log.disk_guard import DiskGuard
 from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
-from ottla.log.local_log import FetchData, LocalLog
-from ottla.log.log_context import LogContext
+from ottla.log.local_log import LocalLog
 from ottla.log.log_flusher import LogFlusher
-from ottla.log.log_offset_metadata import LogOffsetMetadata
 from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
 from ottla.log.producer_append import TV_UNKNOWN
 from ottla.log.producer_replay import rebuild_producer_state
 from ottla.log.producer_state import ProducerStateManager
+from ottla.log.readable_log import FetchIsolation, ReadableLog
 from ottla.log.segment import LogSegment
-from ottla.log.segments import LogSegments
 from ottla.log.txn_index import AbortedTxn
 from ottla.log.verification import SENTINEL, VerificationGuard
 from ottla.records.append_info import AppendInfo
@@ -43,20 +34,14 @@ from ottla.records.batch import Buffer
 from ottla.records.replicated import analyze_replicated
 from ottla.records.validator import validate_and_assign_offsets
 
+__all__ = ["FetchIsolation", "Log"]
+
 logger = logging.getLogger(__name__)
 
 _NO_EPOCH: Final = -2
 
 
-class FetchIsolation(Enum):
-    """How far a reader may see: followers to the end, consumers to the high watermark or the last stable offset."""
-
-    LOG_END = "log_end"
-    HIGH_WATERMARK = "high_watermark"
-    TXN_COMMITTED = "txn_committed"
-
-
-class Log:
+class Log(ReadableLog):
     """See the module. Made by :func:`ottla.log.loader.load_log`."""
 
     def __init__(
@@ -68,30 +53,15 @@ class Log:
         producer_state: ProducerStateManager,
         metadata_file: PartitionMetadataFile,
     ) -> None:
-        self.context: LogContext = local.context
-        self.topic_partition: TopicPartition = local.topic_partition
-        self.local = local
-        self.log_start_offset = log_start_offset
-        self.high_watermark = log_start_offset
-        self.leader_epochs = epochs
-        self.producer_state = producer_state
+        super().__init__(local, log_start_offset=log_start_offset, epochs=epochs, producer_state=producer_state)
         self._metadata_file = metadata_file
         metadata = metadata_file.read_or_none()
         self.topic_id: Uuid | None = metadata.topic_id if metadata is not None else None
         self._clock = local.context.runtime.clock
         self._runtime = local.context.runtime
-        self._disk = DiskGuard(local, self.context.on_disk_failure)
-        self._flusher = LogFlusher(local, producer_state, self._disk)
+        self._flusher = LogFlusher(local, producer_state, self.disk)
         self._epoch = _NO_EPOCH
-        self._known_position: LogOffsetMetadata | None = None
         self.update_config(local.config)
-
-    # -- facts --------------------------------------------------------------------------------------------------------
-
-    @property
-    def config(self) -> LogConfig:
-        """The topic's configuration."""
-        return self.local.config
 
     def update_config(self, config: LogConfig) -> None:
         """Take over a changed configuration; segments keep the index settings they were made with."""
@@ -99,48 +69,6 @@ class Log:
         self._policy = AppendPolicy.from_config(config, self.context.strict_validation)
         self._segment_bytes = config.segment_bytes
         self._segment_ms = config.max_segment_ms
-
-    @property
-    def directory(self) -> str:
-        """The partition's directory."""
-        return self.local.directory
-
-    @property
-    def data_directory(self) -> str:
-        """The data directory that it lies in."""
-        return self.local.directory.rpartition("/")[0]
-
-    @property
-    def segments(self) -> LogSegments:
-        """The segments, oldest first."""
-        return self.local.segments
-
-    @property
-    def log_end_offset(self) -> int:
-        """The offset that the next record gets."""
-        return self.local.log_end_offset
-
-    @property
-    def recovery_point(self) -> int:
-        """Everything below it is on the disk."""
-        return self.local.recovery_point
-
-    @property
-    def size_in_bytes(self) -> int:
-        """The bytes of all segments."""
-        return self.segments.size_in_bytes
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Where the oldest undecided transaction begins, within the log."""
-        first = self.producer_state.first_unstable_offset()
-        return None if first is None else max(first.message_offset, self.log_start_offset)
-
-    @property
-    def last_stable_offset(self) -> int:
-        """READ_COMMITTED consumers see what lies below: no undecided transaction reaches there."""
-        first = self.first_unstable_offset
-        return self.high_watermark if first is None else min(first, self.high_watermark)
 
     # -- appending ----------------------------------------------------------------------------------------------------
 
@@ -159,7 +87,7 @@ class Log:
         KafkaError that names what the batch breaks. When ``flush_due`` is true afterwards, the topic wants the append
         on the disk before it is acknowledged.
         """
-        self._disk.check()
+        self.disk.check()
         now_ms = self._clock.now_ms()
         next_offset = self.local.log_end_offset
         if origin is AppendOrigin.RAFT_LEADER:
@@ -183,7 +111,7 @@ class Log:
 
     def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
         """Write batches as the leader has them; they must follow the end of the log."""
-        self._disk.check()
+        self.disk.check()
         info = analyze_replicated(records, next_offset=self.local.log_end_offset, leader_epoch=leader_epoch)
         if not info.batches:
             return info
@@ -237,7 +165,7 @@ class Log:
                         )
                     self.producer_state.complete_txn(txn)
         except OSError as error:
-            raise self._disk.failed("appending records", error) from error
+            raise self.disk.failed("appending records", error) from error
         self.producer_state.map_end_offset = info.last_offset + 1
         return info
 
@@ -249,7 +177,7 @@ class Log:
 
     def roll(self, expected_next_offset: int = 0) -> LogSegment:
         """Begin a new segment; the sealed one is flushed in the background."""
-        with self._disk.doing("rolling log segment"):
+        with self.disk.doing("rolling log segment"):
             self._metadata_file.maybe_flush()
             segment = self.local.roll(expected_next_offset)
             self.producer_state.update_map_end_offset(segment.base_offset)
@@ -258,86 +186,12 @@ class Log:
             self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None)
             return segment
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
-    def read(
-        self,
-        start_offset: int,
-        max_bytes: int,
-        isolation: FetchIsolation = FetchIsolation.LOG_END,
-        *,
-        min_one_message: bool = True,
-    ) -> FetchData:
-        """Batches from the one that holds ``start_offset`` on, as a range of a file; at most one segment's."""
-        if start_offset < self.log_start_offset:
-            raise OffsetOutOfRangeError(
-                f"Received request for offset {start_offset} for partition {self.topic_partition}, but we only have "
-                f"log segments starting from offset: {self.log_start_offset}."
-            )
-        self._disk.check()
-        try:
-            return self.local.read(
-                start_offset,
-                max_bytes,
-                self._limit(isolation),
-                min_one_message=min_one_message,
-                with_aborted=isolation is FetchIsolation.TXN_COMMITTED,
-            )
-        except OSError as error:
-            raise self._disk.failed("reading", error) from error
-
-    def _limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
-        if isolation is FetchIsolation.LOG_END:
-            return self.local.log_end
-        offset = self.high_watermark if isolation is FetchIsolation.HIGH_WATERMARK else self.last_stable_offset
-        if offset == self.local.log_end_offset:
-            return self.local.log_end
-        if self._known_position is None or self._known_position.message_offset != offset:
-            self._known_position = self.local.position_of(offset)
-        return self._known_position
-
-    def aborted_transactions(self, start_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
-        """The aborted transactions that touch a range of offsets."""
-        return self.local.aborted_transactions(start_offset, upper_bound_offset)
-
-    # -- watermarks ---------------------------------------------------------------------------------------------------
-
-    def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, kept between start and end of the log; returns what it became."""
-        self.high_watermark = min(max(offset, self.log_start_offset), self.local.log_end_offset)
-        self.producer_state.on_high_watermark_updated(self.high_watermark)
-        return self.high_watermark
-
-    def maybe_increment_high_watermark(self, offset: int) -> bool:
-        """Raise the high watermark; returns whether it moved."""
-        assert offset <= self.local.log_end_offset, f"high watermark {offset} is beyond {self.local.log_end_offset}"
-        if offset <= self.high_watermark:
-            return False
-        self.update_high_watermark(offset)
-        return True
-
-    def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:
-        """Give up everything below ``offset`` (DeleteRecords, retention, a leader's word); returns whether it moved."""
-        if offset > self.high_watermark:
-            raise OffsetOutOfRangeError(
-                f"Cannot increment the log start offset to {offset} of partition {self.topic_partition} since it is "
-                f"larger than the high watermark {self.high_watermark}"
-            )
-        if offset <= self.log_start_offset:
-            return False
-        self.log_start_offset = offset
-        self.local.recovery_point = max(self.local.recovery_point, offset)
-        self.leader_epochs.truncate_from_start(offset)
-        self.producer_state.on_log_start_offset_incremented(offset)
-        logger.info("Incremented log start offset of %s to %d due to %s", self.topic_partition, offset, reason)
-        return True
-
     # -- retention and replacement ------------------------------------------------------------------------------------
 
     def delete_old_segments(self) -> int:
         """Delete what the topic's retention allows, oldest first; returns how many segments."""
         deleted = 0
-        with self._disk.doing("deleting segments"):
+        with self.disk.doing("deleting segments"):
             while True:
                 bounds = retention.LogBounds(self.log_start_offset, self.high_watermark, self.log_end_offset)
                 segments = self.segments.values()
@@ -358,18 +212,24 @@ class Log:
 
     def replace_segments(self, new_segments: Sequence[LogSegment], old_segments: Sequence[LogSegment]) -> None:
         """Put what the cleaner wrote in place of what it read; survives a crash at every step."""
-        with self._disk.doing("replacing segments"):
+        with self.disk.doing("replacing segments"):
             self._delete_snapshots(self.local.replace_segments(new_segments, old_segments))
             self._known_position = None
 
     def _delete_snapshots(self, segments: Sequence[LogSegment]) -> None:
         """Producer snapshots go with the segments that they begin."""
-        files = self._runtime.files
         due_ms = self._clock.now_ms() + self.config.file_delete_delay_ms
         for segment in segments:
             path = self.producer_state.remove_and_mark_snapshot_for_deletion(segment.base_offset)
             if path is not None:
-                self.context.deletions.schedule(due_ms, path, _remover(files.remove, path))
+                name = path.rpartition("/")[2]
+                self.context.deletions.schedule(due_ms, path, partial(self._remove_file, name))
+
+    def _remove_file(self, name: str) -> None:
+        """Remove a file of the partition, wherever its directory has moved; it may be gone with it."""
+        path = f"{self.directory}/{name}"
+        if self._runtime.files.exists(path):
+            self._runtime.files.remove(path)
 
     # -- truncation ---------------------------------------------------------------------------------------------------
 
@@ -378,9 +238,10 @@ class Log:
 
         The caller lowers the recovery point *checkpoint* first: what is written here later is not on the disk yet.
         """
-        with self._disk.doing("truncating"):
+        with self.disk.doing("truncating"):
             if offset >= self.log_end_offset:
                 self.leader_epochs.truncate_from_end(self.log_end_offset)
+                self._epoch = _NO_EPOCH
                 return False
             logger.info(
                 "Truncating %s to offset %d (high watermark %d)", self.topic_partition, offset, self.high_watermark
@@ -400,7 +261,7 @@ class Log:
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything and begin anew at ``offset``, as a follower does that lies too far behind."""
-        with self._disk.doing("truncating the entire log"):
+        with self.disk.doing("truncating the entire log"):
             logger.info("Truncating %s fully; it starts at offset %d", self.topic_partition, offset)
             self._forget_positions()
             self.local.truncate_fully_and_start_at(offset)
@@ -408,6 +269,9 @@ class Log:
             self.leader_epochs.flush()
             self.producer_state.truncate_fully_and_start_at(offset)
             self.log_start_offset = offset if log_start_offset is None else log_start_offset
+            rebuild_producer_state(
+                self.producer_state, self.segments, self.log_start_offset, offset, self._clock.now_ms()
+            )
             self.update_high_watermark(offset)
 
     def _forget_positions(self) -> None:
@@ -424,7 +288,7 @@ class Log:
 
     def flush(self) -> Awaitable[None]:
         """Bring everything appended so far to the disk, away from the reactor; waiters share one fsync."""
-        self._disk.check()
+        self.disk.check()
         return self._flusher.flush()
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -438,13 +302,13 @@ class Log:
             )
         if self.topic_id is None:
             self.topic_id = topic_id
-            with self._disk.doing("writing partition metadata"):
+            with self.disk.doing("writing partition metadata"):
                 self._metadata_file.record(topic_id)
                 self._metadata_file.maybe_flush()
 
     def rename_directory(self, name: str) -> None:
         """Give the directory another name next to its own: ``-delete``, ``-future``, ``-stray`` or back."""
-        with self._disk.doing("renaming the directory"):
+        with self.disk.doing("renaming the directory"):
             self.local.rename_directory(f"{self.data_directory}/{name}")
             self.producer_state.update_parent_dir(self.directory)
             self.leader_epochs.move_to(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
@@ -452,7 +316,7 @@ class Log:
 
     def close(self) -> None:
         """Write everything out, durably, and let go: a clean stop needs no recovery."""
-        with self._disk.doing("closing"):
+        with self.disk.doing("closing"):
             self._metadata_file.maybe_flush()
             self.leader_epochs.flush()
             self.producer_state.take_snapshot()
@@ -467,7 +331,7 @@ class Log:
 
     def mark_offline(self, error: Exception) -> None:
         """Refuse everything from now on and let go without writing: the data directory has failed."""
-        self._disk.failure = error
+        self.disk.failure = error
         self.close_handlers()
 
     def close_handlers(self) -> None:
@@ -476,7 +340,7 @@ class Log:
 
     def delete(self) -> None:
         """Remove the partition's directory and everything in it."""
-        with self._disk.doing("deleting the log"):
+        with self.disk.doing("deleting the log"):
             self.close_handlers()
             self._runtime.files.remove_tree(self.directory)
             self._runtime.files.sync_dir(self.data_directory)
@@ -486,7 +350,3 @@ class Log:
             f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, "
             f"high watermark {self.high_watermark}, {len(self.segments)} segments)"
         )
-
-
-def _remover(remove: Callable[[str], None], path: str) -> Callable[[], None]:
-    return lambda: remove(path)

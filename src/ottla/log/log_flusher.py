@@ -62,6 +62,13 @@ class LogFlusher:
         except OSError as error:
             if local.is_closed:
                 return  # its files went away under the flush, on purpose
+            if local.directory != directory or any(
+                local.segments.floor(one.base_offset) is not one for one in segments
+            ):
+                # A renamed directory or a deleted segment: look again at what the log is now.
+                self._unsynced_snapshots = snapshots + self._unsynced_snapshots
+                await self._flush_to(min(end_offset, local.log_end_offset))
+                return
             raise self._disk.failed("flushing", error) from error
         for segment in sealed:
             segment.release_indexes()

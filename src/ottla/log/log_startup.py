@@ -6,11 +6,15 @@ disk fails meanwhile goes offline; the others do not notice.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import TypeVar
 
+from ottla.common.errors import KafkaError
 from ottla.config.topic import LogConfig
 from ottla.log import names
 from ottla.log.data_directory import DataDirectory
+from ottla.log.directory_checkpoints import DirectoryCheckpoints
 from ottla.log.loader import load_log
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
@@ -26,6 +30,8 @@ from ottla.log.recovery import (
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _LOGS_A_SLICE = 16
 
 
@@ -37,34 +43,38 @@ class LogStartup:
         context: LogContext,
         topic_config: Callable[[str], LogConfig],
         recovery_threads: int,
+        checkpoints: Mapping[str, DirectoryCheckpoints],
+        *,
         on_loaded: Callable[[Log], None],
+        on_deleted: Callable[[str, LogConfig], None],
     ) -> None:
+        """``on_deleted`` hears of the directories that wait for their deletion; those are not opened."""
         self.remaining_logs: dict[str, int] = {}
         self._context = context
         self._runtime = context.runtime
         self._topic_config = topic_config
         self._recovery_threads = recovery_threads
+        self._checkpoints = checkpoints
         self._on_loaded = on_loaded
+        self._on_deleted = on_deleted
 
     async def load(self, directories: list[DataDirectory]) -> None:
-        """Load every online directory."""
+        """Load every online directory; KafkaStorageError for what no operator can have meant, such as one log twice."""
         started_ms = self._runtime.clock.monotonic_ms()
         online = [directory for directory in directories if directory.is_online]
         logger.info("Loading logs from log dirs %s", ", ".join(directory.path for directory in online))
-        loadings = [self._runtime.spawn(self._load_directory(directory)) for directory in online]
-        total = 0
-        for loading in loadings:
-            total += await loading
+        totals = await _all([self._runtime.spawn(self._load_directory(directory)) for directory in online])
         logger.info(
-            "Loaded %d logs in %dms. Recovery complete.", total, self._runtime.clock.monotonic_ms() - started_ms
+            "Loaded %d logs in %dms. Recovery complete.",
+            sum(totals),
+            self._runtime.clock.monotonic_ms() - started_ms,
         )
 
     async def _load_directory(self, directory: DataDirectory) -> int:
         try:
             clean = directory.clean_shutdown.delete()
-            paths = directory.partition_directories()
-            self.remaining_logs[directory.path] = len(paths)
-            tasks = self._tasks(directory, paths)
+            tasks = self._tasks(directory, directory.partition_directories())
+            self.remaining_logs[directory.path] = len(tasks)
             if not tasks:
                 logger.info("No logs found to be loaded in %s", directory.path)
             elif clean:
@@ -81,27 +91,33 @@ class LogStartup:
                 await self._recover_all(directory, tasks)
         except OSError as error:
             logger.error("Error while loading log dir %s: %s", directory.path, error)
+            self.remaining_logs[directory.path] = 0
             directory.fail(error)
             return 0
+        directory.is_loaded = True
         return len(tasks)
 
     def _tasks(self, directory: DataDirectory, paths: list[str]) -> list[RecoveryTask]:
-        recovery_points = directory.recovery_points.read_or_empty()
-        log_start_offsets = directory.log_start_offsets.read_or_empty()
-        high_watermarks = directory.high_watermarks.read_or_empty()
+        checkpointed = self._checkpoints[directory.path].read()
         tasks = []
         for path in paths:
             partition = names.parse_topic_partition_dir(path)
-            recovery_point = recovery_points.get(partition, 0)
+            config = self._topic_config(partition.topic)
+            if names.is_delete_dir(path):
+                self._on_deleted(path, config)
+                continue
+            # A stray log is no longer in the checkpoints; what they say is about another log of the same partition.
+            known = None if names.is_stray_dir(path) else partition
+            recovery_point = checkpointed.recovery_points.get(known, 0) if known else 0
             tasks.append(
                 RecoveryTask(
                     path,
                     partition,
-                    self._topic_config(partition.topic),
+                    config,
                     self._context.producer_config,
-                    log_start_offsets.get(partition, 0),
+                    checkpointed.log_start_offsets.get(known, 0) if known else 0,
                     recovery_point,
-                    high_watermarks.get(partition, 0),
+                    checkpointed.high_watermarks.get(known, 0) if known else 0,
                     unflushed_bytes(self._runtime.files, path, recovery_point),
                 )
             )
@@ -122,13 +138,13 @@ class LogStartup:
             return
 
         async def follow_worker(share: list[RecoveryTask]) -> None:
-            async for recovered in self._runtime.work(recover_logs, share):
-                recovered.relay_lines()
-                self._open(directory, by_path[recovered.directory], recovered)
+            async with aclosing(self._runtime.work(recover_logs, self._runtime.files, share)) as recovered_logs:
+                async for recovered in recovered_logs:
+                    recovered.relay_lines()
+                    self._open(directory, by_path[recovered.directory], recovered)
 
-        workers = [self._runtime.spawn(follow_worker(share)) for share in share_out(tasks, self._recovery_threads)]
-        for worker in workers:
-            await worker
+        shares = share_out(tasks, self._recovery_threads)
+        await _all([self._runtime.spawn(follow_worker(share)) for share in shares])
 
     def _open(self, directory: DataDirectory, task: RecoveryTask, recovered: RecoveredLog | None = None) -> None:
         started_ms = self._runtime.clock.monotonic_ms()
@@ -154,3 +170,17 @@ class LogStartup:
             directory.path,
         )
         self._on_loaded(log)
+
+
+async def _all(running: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all of them, whatever becomes of one: nothing goes on behind an error. Raises the first one."""
+    results: list[T] = []
+    failure: OSError | KafkaError | None = None
+    for one in running:
+        try:
+            results.append(await one)
+        except (OSError, KafkaError) as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return results

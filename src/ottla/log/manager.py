@@ -6,20 +6,22 @@ goes offline with its logs; the rest goes on.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from ottla.common.errors import InvalidConfigError, KafkaStorageError
+from ottla.common.errors import KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.config.broker import BrokerLogConfig
 from ottla.config.topic import LogConfig
-from ottla.log import data_directory, names
+from ottla.log import names
 from ottla.log.cleaner.log_cleaner import LogCleaner
+from ottla.log.data_directories import DataDirectories
 from ottla.log.data_directory import DataDirectory
+from ottla.log.directory_checkpoints import DirectoryCheckpoints
 from ottla.log.loader import load_log
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
+from ottla.log.log_removal import LogRemoval
 from ottla.log.log_startup import LogStartup
 from ottla.log.producer_config import ProducerStateManagerConfig
 from ottla.runtime.port import Runtime
@@ -43,13 +45,11 @@ class LogManager:
         """``topic_overrides`` gives a topic's own configuration; ``on_directory_failure`` hears of each offline
         directory.
         """
-        if len(set(config.log_dirs)) != len(config.log_dirs):
-            raise InvalidConfigError(f"log.dirs names a directory twice: {', '.join(config.log_dirs)}")
         self.config = config
         self.logs: dict[TopicPartition, Log] = {}
         self.future_logs: dict[TopicPartition, Log] = {}
         self.stray_logs: dict[TopicPartition, Log] = {}
-        self.directories = {path: DataDirectory(runtime, path) for path in config.log_dirs}
+        self.directories = DataDirectories(runtime, config.log_dirs)
         self.context = LogContext(
             runtime,
             producer_config=ProducerStateManagerConfig(
@@ -65,41 +65,67 @@ class LogManager:
         self._topic_defaults = config.topic_defaults()
         self._identity = (cluster_id, node_id)
         self._on_directory_failure = on_directory_failure
-        self._startup = LogStartup(
-            self.context, self.topic_config, config.num_recovery_threads_per_data_dir, self._on_loaded
-        )
+        self._checkpoints = {path: self._checkpoints_of(path) for path in config.log_dirs}
         self.cleaner = LogCleaner(runtime, config, self.logs, config.log_dirs)
+        self._removal = LogRemoval(self.context, self.cleaner, self._checkpoints)
+        self._startup = LogStartup(
+            self.context,
+            self.topic_config,
+            config.num_recovery_threads_per_data_dir,
+            self._checkpoints,
+            on_loaded=self._on_loaded,
+            on_deleted=self._removal.schedule_directory,
+        )
+
+    def _checkpoints_of(self, path: str) -> DirectoryCheckpoints:
+        return DirectoryCheckpoints(self._runtime, path, lambda: self._logs_in(path), self.handle_directory_failure)
 
     # -- start and stop -----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the data directories and load every log; KafkaStorageError if no directory can be used."""
-        for directory in self.directories.values():
-            directory.open(*self._identity)
-        self._require_online_directory()
-        await self._startup.load(list(self.directories.values()))
-        for directory in self.directories.values():
-            if not directory.is_online:
-                self._take_offline(directory)
-        self._require_online_directory()
+        """Open the data directories and load every log; KafkaStorageError if no directory can be used.
+
+        A start that fails leaves nothing open and nothing locked.
+        """
+        try:
+            self.directories.open(*self._identity)
+            self.directories.require_online()
+            await self._startup.load(self.directories.online)
+            for directory in self.directories:
+                if not directory.is_online:
+                    self._take_offline(directory)
+            self.directories.require_online()
+        except BaseException:
+            for log in (*self._all_logs(), *self.stray_logs.values()):
+                log.close_handlers()
+            self.directories.close()
+            raise
+        # What was recovered need not be again; and no log made from now on inherits what a deleted one left.
+        await self.checkpoint_recovery_points()
+        await self.checkpoint_log_start_offsets()
 
     async def stop(self, broker_epoch: int = -1) -> None:
-        """Flush and close everything; a directory in which all of that worked gets its clean-shutdown marker."""
+        """Flush and close everything; a directory in which all of that worked gets its clean-shutdown marker.
+
+        Whoever runs :class:`Housekeeping` ends it first, since a cleaner may be at work in it.
+        """
         logger.info("Shutting down.")
         self.cleaner.shutdown()
         await self.flush(self._all_logs())
-        for directory in self._online_directories():
-            logs = self._logs_in(directory)
+        for directory in self.directories.online:
+            checkpoints = self._checkpoints[directory.path]
             try:
-                for log in logs:
+                for log in self._logs_in(directory.path):
                     log.close()
-                directory.recovery_points.write(data_directory.recovery_points(self._current_in(directory)))
-                directory.log_start_offsets.write(data_directory.log_start_offsets(self._current_in(directory)))
-                directory.high_watermarks.write(data_directory.high_watermarks(self._current_in(directory)))
-                directory.clean_shutdown.write(broker_epoch)
+                if directory.is_loaded:
+                    await checkpoints.write_recovery_points()
+                    await checkpoints.write_log_start_offsets()
+                    directory.clean_shutdown.write(broker_epoch)
             except (OSError, KafkaStorageError) as error:
                 logger.error("No clean shutdown of %s: %s", directory.path, error)
             directory.close()
+        for log in self.stray_logs.values():
+            log.close_handlers()
         logger.info("Shutdown complete.")
 
     @property
@@ -109,9 +135,6 @@ class LogManager:
 
     def _on_loaded(self, log: Log) -> None:
         name = log.directory.rpartition("/")[2]
-        if names.is_delete_dir(name):
-            self._schedule_deletion(log)
-            return
         if names.is_stray_dir(name):
             logger.warning("Loaded stray log: %s", log.directory)
             self.stray_logs[log.topic_partition] = log
@@ -119,6 +142,7 @@ class LogManager:
         logs = self.future_logs if names.is_future_dir(name) else self.logs
         other = logs.get(log.topic_partition)
         if other is not None:
+            log.close_handlers()
             raise KafkaStorageError(
                 f"Duplicate log directories for {log.topic_partition}: {other.directory} and {log.directory}. "
                 "A disk failed while the replica moved between them; remove the one on the disk that failed."
@@ -143,17 +167,18 @@ class LogManager:
         """A partition's log, made in ``directory`` or the one with the fewest logs.
 
         A partition that is not new may lie in a directory that is offline: making it again elsewhere would hide its
-        data, so that is refused with KafkaStorageError.
+        data, so that is refused with KafkaStorageError. A future log is always made in a given directory, another one
+        than the current log's.
         """
         logs = self.future_logs if is_future else self.logs
         log = logs.get(topic_partition)
         if log is None:
-            offline = [path for path, known in self.directories.items() if not known.is_online]
-            if not is_new and offline:
-                raise KafkaStorageError(
-                    f"Can not create log for {topic_partition} because log directories {', '.join(offline)} are offline"
-                )
-            parent = self._online(directory) if directory is not None else self._emptiest_directory()
+            if not is_new:
+                self.directories.require_none_offline(f"Can not create log for {topic_partition}")
+            parent = self.directories.online_at(directory) if directory is not None else self._emptiest_directory()
+            if is_future:
+                assert directory is not None, f"nobody said where the future log of {topic_partition} goes"
+                assert parent.path != self.logs[topic_partition].data_directory, f"{topic_partition} is in {directory}"
             name = (
                 names.future_dir_name(topic_partition, self._runtime.rng)
                 if is_future
@@ -173,60 +198,44 @@ class LogManager:
             log.assign_topic_id(topic_id)
         return log
 
-    def update_topic_config(self, topic: str) -> None:
-        """Give the logs of a topic its configuration anew."""
+    async def update_topic_config(self, topic: str) -> None:
+        """Give the logs of a topic its configuration anew; a log that is no longer compacted is not cleaned on."""
         config = self.topic_config(topic)
         for log in self._all_logs():
             if log.topic_partition.topic == topic:
+                was_compacted = log.config.compact
                 log.update_config(config)
+                if was_compacted and not config.compact and self.logs.get(log.topic_partition) is log:
+                    await self.cleaner.abort_cleaning(log.topic_partition)
 
     async def delete_log(self, topic_partition: TopicPartition, *, is_future: bool = False) -> Log | None:
-        """Take a log out of use; its directory is renamed at once and deleted after the delay."""
-        return await self._remove(topic_partition, is_future=is_future, is_stray=False)
+        """Take a log out of use; its directory is renamed at once and deleted after the delay.
+
+        None if there is none; KafkaStorageError if it may lie in a directory that is offline.
+        """
+        logs = self.future_logs if is_future else self.logs
+        log = self._leaving(logs, topic_partition)
+        if log is not None:
+            await self._removal.delete(logs, log, is_current=not is_future)
+        return log
 
     async def mark_stray(self, topic_partition: TopicPartition) -> Log | None:
         """Put aside the log of a partition that this broker should not have, for somebody to look at."""
-        return await self._remove(topic_partition, is_future=False, is_stray=True)
-
-    async def _remove(self, topic_partition: TopicPartition, *, is_future: bool, is_stray: bool) -> Log | None:
-        logs = self.future_logs if is_future else self.logs
-        log = logs.get(topic_partition)
-        if log is None:
-            return None
-        if not is_future:
-            await self.cleaner.abort_cleaning(topic_partition)
-        del logs[topic_partition]
-        await self.cleaner.update_checkpoint(log.data_directory, topic_partition, None)
-        if is_stray:
-            log.rename_directory(names.stray_dir_name(topic_partition, self._runtime.rng))
+        log = self._leaving(self.logs, topic_partition)
+        if log is not None:
+            await self._removal.put_aside(self.logs, log)
             self.stray_logs[topic_partition] = log
-        else:
-            log.rename_directory(names.delete_dir_name(topic_partition, self._runtime.rng))
-            self._schedule_deletion(log)
-        logger.info("Log for partition %s is renamed to %s", topic_partition, log.directory)
-        directory = self._online(log.data_directory)
-        await self._checkpoint((directory,))
         return log
 
-    def _schedule_deletion(self, log: Log) -> None:
-        due_ms = self._runtime.clock.now_ms() + log.config.file_delete_delay_ms
-        self.context.deletions.schedule(due_ms, log.directory, log.delete)
+    def _leaving(self, logs: Mapping[TopicPartition, Log], topic_partition: TopicPartition) -> Log | None:
+        log = logs.get(topic_partition)
+        if log is None:
+            self.directories.require_none_offline(f"Can not delete log for {topic_partition}")
+        return log
 
     async def replace_current_with_future(self, topic_partition: TopicPartition) -> None:
         """Let the copy in another data directory, which has caught up, take the place of a log."""
-        current, future = self.logs[topic_partition], self.future_logs[topic_partition]
-        await self.cleaner.abort_and_pause_cleaning(topic_partition)
-        try:
-            future.rename_directory(names.log_dir_name(topic_partition))
-            future.update_high_watermark(current.high_watermark)
-            del self.future_logs[topic_partition]
-            self.logs[topic_partition] = future
-            await self.cleaner.alter_checkpoint_dir(topic_partition, current.data_directory, future.data_directory)
-            current.rename_directory(names.delete_dir_name(topic_partition, self._runtime.rng))
-            self._schedule_deletion(current)
-        finally:
-            self.cleaner.resume_cleaning((topic_partition,))
-        await self._checkpoint((self._online(current.data_directory), self._online(future.data_directory)))
+        await self._removal.replace(self.logs, self.future_logs, topic_partition)
 
     # -- truncation ---------------------------------------------------------------------------------------------------
 
@@ -237,8 +246,9 @@ class LogManager:
         if stop_cleaner:
             await self.cleaner.abort_and_pause_cleaning(topic_partition)
         try:
-            self._lower_recovery_point(log, offset)
-            truncated = log.truncate_to(offset)
+            checkpoints = self._checkpoints[log.data_directory]
+            async with checkpoints.truncating(log, recovery_point=offset, log_start_offset=offset):
+                truncated = log.truncate_to(offset)
             if stop_cleaner:
                 await self._truncate_cleaner_checkpoint(log)
         finally:
@@ -256,28 +266,18 @@ class LogManager:
     ) -> None:
         """Drop a log's contents and begin anew at ``offset``."""
         log = (self.future_logs if is_future else self.logs)[topic_partition]
-        await self.cleaner.abort_and_pause_cleaning(topic_partition)
+        start_offset = offset if log_start_offset is None else log_start_offset
+        if not is_future:
+            await self.cleaner.abort_and_pause_cleaning(topic_partition)
         try:
-            self._lower_recovery_point(log, 0)
-            log.truncate_fully_and_start_at(offset, log_start_offset)
-            await self._truncate_cleaner_checkpoint(log)
+            checkpoints = self._checkpoints[log.data_directory]
+            async with checkpoints.truncating(log, recovery_point=0, log_start_offset=start_offset):
+                log.truncate_fully_and_start_at(offset, log_start_offset)
+            if not is_future:
+                await self._truncate_cleaner_checkpoint(log)
         finally:
-            self.cleaner.resume_cleaning((topic_partition,))
-
-    def _lower_recovery_point(self, log: Log, offset: int) -> None:
-        """Note on the disk, before the truncation, that what lies behind ``offset`` must be recovered from now on.
-
-        Otherwise a crash would find a recovery point that speaks of bytes which have been replaced.
-        """
-        directory = self._online(log.data_directory)
-        points = dict(data_directory.recovery_points(self._current_in(directory)))
-        if points.get(log.topic_partition, 0) > offset:
-            points[log.topic_partition] = offset
-            try:
-                directory.recovery_points.write(points)
-            except OSError as error:
-                self.handle_directory_failure(directory.path, error)
-                raise KafkaStorageError(f"Error while writing recovery points in {directory.path}") from error
+            if not is_future:
+                self.cleaner.resume_cleaning((topic_partition,))
 
     async def _truncate_cleaner_checkpoint(self, log: Log) -> None:
         await self.cleaner.maybe_truncate_checkpoint(
@@ -287,8 +287,13 @@ class LogManager:
     # -- durability and retention -------------------------------------------------------------------------------------
 
     async def flush(self, logs: Iterable[Log]) -> None:
-        """Bring these logs to the disk; several are flushed at the same time."""
-        flushes = [log.flush() for log in logs]
+        """Bring these logs to the disk, several at the same time; a disk that fails takes its directory offline."""
+        flushes: list[Awaitable[None]] = []
+        for log in logs:
+            try:
+                flushes.append(log.flush())
+            except KafkaStorageError as error:  # another log of its directory has just found out
+                logger.error("Error while flushing: %s", error)
         for flush in flushes:
             try:
                 await flush
@@ -308,27 +313,18 @@ class LogManager:
 
     async def checkpoint_recovery_points(self) -> None:
         """Write ``recovery-point-offset-checkpoint`` (and the high watermarks) of every directory."""
-        await self._checkpoint(self._online_directories())
-
-    async def _checkpoint(self, directories: Iterable[DataDirectory]) -> None:
-        for directory in directories:
-            logs = self._current_in(directory)
-            points, watermarks = data_directory.recovery_points(logs), data_directory.high_watermarks(logs)
-            await self._write_checkpoint(directory, partial(directory.recovery_points.write, points))
-            await self._write_checkpoint(directory, partial(directory.high_watermarks.write, watermarks))
+        await self._checkpoint(lambda checkpoints: checkpoints.write_recovery_points())
 
     async def checkpoint_log_start_offsets(self) -> None:
         """Write ``log-start-offset-checkpoint`` of every directory."""
-        for directory in self._online_directories():
-            offsets = data_directory.log_start_offsets(self._current_in(directory))
-            await self._write_checkpoint(directory, partial(directory.log_start_offsets.write, offsets))
+        await self._checkpoint(lambda checkpoints: checkpoints.write_log_start_offsets())
 
-    async def _write_checkpoint(self, directory: DataDirectory, write: Callable[[], None]) -> None:
-        try:
-            await self._runtime.blocking(write)
-        except OSError as error:
-            logger.error("Disk error while writing checkpoints in directory %s: %s", directory.path, error)
-            self.handle_directory_failure(directory.path, error)
+    async def _checkpoint(self, write: Callable[[DirectoryCheckpoints], Awaitable[None]]) -> None:
+        for directory in self.directories.online:
+            try:
+                await write(self._checkpoints[directory.path])
+            except KafkaStorageError:
+                continue  # logged, and the directory is offline
 
     def clean_up_logs(self) -> int:
         """Delete the segments that no topic's retention keeps any more; returns how many."""
@@ -356,8 +352,8 @@ class LogManager:
 
     def handle_directory_failure(self, path: str, error: Exception) -> None:
         """Take a data directory and its logs offline, alone."""
-        directory = self.directories.get(path)
-        if directory is not None and directory.is_online:
+        directory = self.directories[path]
+        if directory.is_online:
             directory.fail(error)
             self._take_offline(directory)
 
@@ -372,29 +368,12 @@ class LogManager:
                     log.mark_offline(directory.failure)
         self._on_directory_failure(directory.path)
 
-    def _require_online_directory(self) -> None:
-        if not any(directory.is_online for directory in self.directories.values()):
-            reasons = "; ".join(f"{path}: {directory.failure}" for path, directory in self.directories.items())
-            raise KafkaStorageError(f"None of the log directories can be used: {reasons}")
-
-    def _online_directories(self) -> list[DataDirectory]:
-        return [directory for directory in self.directories.values() if directory.is_online]
-
-    def _online(self, path: str) -> DataDirectory:
-        directory = self.directories.get(path)
-        if directory is None or not directory.is_online:
-            raise KafkaStorageError(f"Log directory {path} is offline or not one of this broker's")
-        return directory
-
     def _emptiest_directory(self) -> DataDirectory:
-        self._require_online_directory()
-        return min(self._online_directories(), key=lambda directory: len(self._logs_in(directory)))
+        self.directories.require_online()
+        return min(self.directories.online, key=lambda directory: len(self._logs_in(directory.path)))
 
     def _all_logs(self) -> list[Log]:
         return [*self.logs.values(), *self.future_logs.values()]
 
-    def _logs_in(self, directory: DataDirectory) -> list[Log]:
-        return [log for log in self._all_logs() if log.data_directory == directory.path]
-
-    def _current_in(self, directory: DataDirectory) -> list[Log]:
-        return [log for log in self.logs.values() if log.data_directory == directory.path]
+    def _logs_in(self, path: str) -> list[Log]:
+        return [log for log in self._all_logs() if log.data_directory == path]

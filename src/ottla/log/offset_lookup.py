@@ -29,6 +29,11 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimestampedOffset | None:
 
     None when every record is older. There is no tiered storage, so its two timestamps find offset -1.
     """
+    with log.disk.doing("fetching offset by timestamp"):
+        return _find(log, timestamp)
+
+
+def _find(log: Log, timestamp: int) -> TimestampedOffset | None:
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         earliest = log.leader_epochs.earliest_entry
         known = earliest is not None and earliest.start_offset <= log.log_start_offset

@@ -6,8 +6,10 @@ cleanly. So the scan of gigabytes never holds up the reactor, and several logs a
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ottla.common.errors import KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
@@ -19,6 +21,8 @@ from ottla.runtime.port import Files, Runtime
 
 WORKER_BYTES_MIN = 32 << 20
 """Starting a process takes as long as scanning this much: below it, recovery stays in the broker."""
+
+_LOGGERS = "ottla.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,23 @@ class RecoveredLog:
 
 def unflushed_bytes(files: Files, directory: str, recovery_point: int) -> int:
     """How much of a log must be scanned."""
-    segments = [name for name in files.list_dir(directory) if names.is_log_file(name)]
     total = 0
-    for name, following in zip(segments, [*segments[1:], None], strict=True):
-        if following is None or names.offset_from_file_name(following) > recovery_point:
-            total += files.size(f"{directory}/{name}")
+    following: int | None = None
+    for base_offset, name in sorted(_record_files(files, directory), reverse=True):
+        if following is not None and following <= recovery_point:
+            break
+        total += files.size(f"{directory}/{name}")
+        following = base_offset
     return total
+
+
+def _record_files(files: Files, directory: str) -> Iterator[tuple[int, str]]:
+    for name in files.list_dir(directory):
+        if names.is_log_file(name):
+            try:
+                yield names.offset_from_file_name(name), name
+            except ValueError:
+                continue  # somebody else's file; the loader says so
 
 
 def share_out(tasks: Sequence[RecoveryTask], workers: int) -> list[list[RecoveryTask]]:
@@ -71,22 +86,18 @@ def share_out(tasks: Sequence[RecoveryTask], workers: int) -> list[list[Recovery
     return [share for share in shares if share]
 
 
-def recover_logs(tasks: Sequence[RecoveryTask]) -> Iterator[RecoveredLog]:
+def recover_logs(files: Files, tasks: Sequence[RecoveryTask]) -> Iterator[RecoveredLog]:
     """The work of one worker process: recover each log, close it, tell the broker."""
-    lines = _Lines()
-    logger = logging.getLogger("ottla.log")
-    logger.addHandler(lines)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    runtime = InlineRuntime()
+    runtime = InlineRuntime(files)
     for task in tasks:
-        recovered = recover_log(runtime, task)
-        recovered.lines.extend(lines.take())
+        with _collected_lines() as lines:
+            recovered = recover_log(runtime, task)
+        recovered.lines.extend(lines)
         yield recovered
 
 
 def recover_log(runtime: Runtime, task: RecoveryTask) -> RecoveredLog:
-    """Recover one log in place and close it."""
+    """Recover one log in place and close it; a failing disk is an OSError all the way."""
     log = load_log(
         LogContext(runtime, producer_config=task.producer_config),
         task.directory,
@@ -95,22 +106,37 @@ def recover_log(runtime: Runtime, task: RecoveryTask) -> RecoveredLog:
         log_start_offset=task.log_start_offset,
         recovery_point=task.recovery_point,
     )
-    log.close()
+    try:
+        log.close()
+    except KafkaStorageError as error:
+        raise error.__cause__ if isinstance(error.__cause__, OSError) else error from None
     return RecoveredLog(task.directory, log.log_start_offset, log.log_end_offset)
 
 
-class _Lines(logging.Handler):
-    """Collects log lines for the broker."""
+@contextmanager
+def _collected_lines() -> Iterator[list[tuple[str, int, str]]]:
+    """Catch what is logged meanwhile, for the broker to repeat, instead of writing it here."""
+    collector = _Collector()
+    logger = logging.getLogger(_LOGGERS)
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(collector)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield collector.lines
+    finally:
+        logger.removeHandler(collector)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+class _Collector(logging.Handler):
+    """Keeps log lines as (logger, level, message)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: list[tuple[str, int, str]] = []
+        self.lines: list[tuple[str, int, str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one line."""
-        self._lines.append((record.name, record.levelno, record.getMessage()))
-
-    def take(self) -> list[tuple[str, int, str]]:
-        """Hand over what was collected."""
-        lines, self._lines = self._lines, []
-        return lines
+        self.lines.append((record.name, record.levelno, record.getMessage()))

@@ -1,10 +1,13 @@
 """``cleaner-offset-checkpoint``: up to where each log of a data directory is clean."""
 
+import logging
 from collections.abc import Callable, Container
 
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.checkpoints import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
 from ottla.runtime.port import Runtime
+
+_logger = logging.getLogger(__name__)
 
 
 class CleanerCheckpoint:
@@ -16,9 +19,17 @@ class CleanerCheckpoint:
     def __init__(self, runtime: Runtime, data_directory: str) -> None:
         self._runtime = runtime
         self._file = OffsetCheckpoint(runtime.files, f"{data_directory}/{CLEANER_OFFSET_CHECKPOINT}")
-        self.offsets: dict[TopicPartition, int] = self._file.read_or_empty()
+        self.offsets: dict[TopicPartition, int] = self._read()
         self._saved = True
         self._saving = False
+
+    def _read(self) -> dict[TopicPartition, int]:
+        try:
+            return self._file.read_or_empty()
+        except OSError as error:
+            # Whether the disk is offline is for its logs to find out.
+            _logger.error("Failed to read %s: %s", self._file.path, error)
+            return {}
 
     async def save(self, existing: Container[TopicPartition]) -> None:
         """Write the offsets of partitions that still exist, away from the reactor; calls meanwhile share a write."""

@@ -1,0 +1,95 @@
+"""Logs that leave: deleted, put aside as stray, or replaced by their copy in another data directory.
+
+A directory is renamed at once, so that a log of the same name can be made, and goes after ``file.delete.delay.ms``.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from ottla.common.errors import KafkaStorageError
+from ottla.common.topic_partition import TopicPartition
+from ottla.config.topic import LogConfig
+from ottla.log import names
+from ottla.log.cleaner.manager import LogCleanerManager
+from ottla.log.directory_checkpoints import DirectoryCheckpoints
+from ottla.log.log import Log
+from ottla.log.log_context import LogContext
+
+logger = logging.getLogger(__name__)
+
+
+class LogRemoval:
+    """Works on the log manager's own maps of logs."""
+
+    def __init__(
+        self, context: LogContext, cleaner: LogCleanerManager, checkpoints: Mapping[str, DirectoryCheckpoints]
+    ) -> None:
+        self._context = context
+        self._runtime = context.runtime
+        self._cleaner = cleaner
+        self._checkpoints = checkpoints
+
+    async def delete(self, logs: dict[TopicPartition, Log], log: Log, *, is_current: bool) -> None:
+        """Take a log out of ``logs`` and have it deleted."""
+        await self._take_out(logs, log, is_current=is_current)
+        log.rename_directory(names.delete_dir_name(log.topic_partition, self._runtime.rng))
+        logger.info(
+            "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
+        )
+        self._schedule(log)
+        await self._forget(log.data_directory)
+
+    async def put_aside(self, logs: dict[TopicPartition, Log], log: Log) -> None:
+        """Take a current log out of ``logs`` and mark its directory as stray."""
+        await self._take_out(logs, log, is_current=True)
+        log.rename_directory(names.stray_dir_name(log.topic_partition, self._runtime.rng))
+        logger.warning("Log for partition %s is marked as stray and renamed to %s", log.topic_partition, log.directory)
+        await self._forget(log.data_directory)
+
+    async def replace(
+        self, logs: dict[TopicPartition, Log], future_logs: dict[TopicPartition, Log], topic_partition: TopicPartition
+    ) -> None:
+        """Let the future log of a partition, which has caught up, take the place of the current one."""
+        current, future = logs.get(topic_partition), future_logs.get(topic_partition)
+        if current is None or future is None:
+            raise KafkaStorageError(f"The current or the future log of {topic_partition} is offline")
+        await self._cleaner.abort_and_pause_cleaning(topic_partition)
+        try:
+            future.rename_directory(names.log_dir_name(topic_partition))
+            future.update_high_watermark(current.high_watermark)
+            future_logs.pop(topic_partition, None)
+            logs[topic_partition] = future
+            await self._cleaner.alter_checkpoint_dir(topic_partition, current.data_directory, future.data_directory)
+            current.rename_directory(names.delete_dir_name(topic_partition, self._runtime.rng))
+            self._schedule(current)
+        finally:
+            self._cleaner.resume_cleaning((topic_partition,))
+        await self._forget(current.data_directory)
+
+    def schedule_directory(self, path: str, config: LogConfig) -> None:
+        """Have a directory deleted that a start has found renamed already."""
+        files = self._runtime.files
+
+        def delete() -> None:
+            files.remove_tree(path)
+            files.sync_dir(path.rpartition("/")[0])
+
+        self._context.deletions.schedule(self._due_ms(config), path, delete)
+
+    def _schedule(self, log: Log) -> None:
+        self._context.deletions.schedule(self._due_ms(log.config), log.directory, log.delete)
+
+    def _due_ms(self, config: LogConfig) -> int:
+        return self._runtime.clock.now_ms() + config.file_delete_delay_ms
+
+    async def _take_out(self, logs: dict[TopicPartition, Log], log: Log, *, is_current: bool) -> None:
+        if is_current:
+            await self._cleaner.abort_cleaning(log.topic_partition)
+        logs.pop(log.topic_partition, None)
+        if is_current:
+            await self._cleaner.update_checkpoint(log.data_directory, log.topic_partition, None)
+
+    async def _forget(self, data_directory: str) -> None:
+        """Take a log that has left out of the checkpoints: another of its name must not begin where that one did."""
+        await self._checkpoints[data_directory].write_recovery_points()
+        await self._checkpoints[data_directory].write_log_start_offsets()
