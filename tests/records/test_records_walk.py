@@ -1,5 +1,8 @@
 """Both walks find the same records, write them again alike, and refuse the same damage."""
 
+from typing import Any
+
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,3 +98,20 @@ def test_bytes_behind_the_last_record_are_refused() -> None:
     with pytest.raises(InvalidRecordError, match="still remaining"):
         walk_records(payload, 0, len(payload), 1)
     assert numba_walk(payload, 0, len(payload), 1)[0] == walk_numba.BYTES_REMAINING
+
+
+def test_without_a_place_for_the_cache_functions_are_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    njit = numba.njit
+
+    def no_locator(**options: Any) -> object:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available for file")
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", no_locator)
+
+    @walk_numba.compiled
+    def double(value: int) -> int:
+        return value * 2
+
+    assert double(21) == 42

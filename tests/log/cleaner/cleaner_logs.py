@@ -18,7 +18,8 @@ from ottla.records.control import ControlRecordType, EndTransactionMarker, end_t
 from ottla.records.record import Record, SimpleRecord, decode_records
 from ottla.runtime.inline import InlineRuntime, ManualClock
 
-NOW_MS = 1_700_000_000_000
+NOW_MS = 4_000_000_000_000
+"""In 2096, so that no producer has expired where Apache Kafka looks at the machine's clock."""
 PARTITION = TopicPartition("compacted", 0)
 
 

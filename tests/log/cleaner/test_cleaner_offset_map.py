@@ -1,6 +1,6 @@
 """Both offset maps against each other, within their bounds."""
 
-import importlib.util
+import sys
 import tracemalloc
 
 import numpy as np
@@ -15,7 +15,8 @@ from ottla.log.cleaner.offset_map import (
     Retained,
     new_offset_map,
 )
-from ottla.log.cleaner.offset_map_numba import BYTES_PER_ENTRY, NumbaOffsetMap, siphash_128
+from ottla.log.cleaner.offset_map_numba import NumbaOffsetMap
+from ottla.log.cleaner.table_numba import BYTES_PER_ENTRY, siphash_128
 from ottla.records.record import encode_record
 
 SECRET = bytes(range(16))
@@ -138,5 +139,8 @@ def test_the_plain_map_keeps_within_its_memory() -> None:
 
 def test_without_numba_the_map_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(new_offset_map(1 << 20, SECRET), NumbaOffsetMap)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert isinstance(new_offset_map(1 << 20, SECRET, compiled=False), PlainOffsetMap)
+    monkeypatch.setitem(sys.modules, "ottla.log.cleaner.offset_map_numba", None)
     assert isinstance(new_offset_map(1 << 20, SECRET), PlainOffsetMap)
+    with pytest.raises(ImportError):
+        new_offset_map(1 << 20, SECRET, compiled=True)

@@ -41,6 +41,7 @@ class FakeLog:
         self.segments = LogSegments(cast("list[LogSegment]", list(segments)))
         self.log_start_offset = start
         self.log_end_offset = end
+        self.recovery_point = end
         self.last_stable_offset = end if lso is None else lso
 
 

@@ -7,11 +7,11 @@ loses all its records vanishes, unless it holds the last sequence of a producer 
 the run, whose end offset must not be lost: then its header stays. Offsets and sequences never change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ottla.log.cleaner.offset_map import OffsetMap, Retained, walk_batch
+from ottla.log.cleaner.offset_map import FilterRules, OffsetMap, Retained, walk_batch
 from ottla.log.cleaner.stats import CleanerStats
 from ottla.log.cleaner.transactions import CleanedTransactionMetadata
 from ottla.records.batch import (
@@ -66,17 +66,41 @@ class RecordFilter:
         self._map = offset_map
         self._transactions = transactions
         self._last_records = last_records
-        self._upper_bound_offset = upper_bound_offset
+        data_offsets = (last.last_data_offset for last in last_records.values())
+        self._rules = FilterRules(
+            tuple(sorted(offset for offset in data_offsets if offset is not None)),
+            upper_bound_offset,
+            now_ms,
+            delete_retention_ms,
+        )
         self._now_ms = now_ms
-        self._delete_retention_ms = delete_retention_ms
         self._stats = stats
 
-    def filter_batch(self, batch: RecordBatch) -> Buffer | None:
-        """The bytes that take the place of ``batch``: its own, new ones, a bare header, or None.
+    def filter_chunk(self, chunk: Buffer) -> Iterator[RecordBatch]:
+        """What remains of a chunk of whole batches with valid CRCs.
 
-        Raises CorruptRecordError or InvalidRecordError for a batch that cannot be read.
+        Raises CorruptRecordError or InvalidRecordError for records that cannot be read.
         """
-        batch.ensure_valid()
+        position, end, stats = 0, len(chunk), self._stats
+        while position < end:
+            run = self._map.filter_run(chunk, position, self._rules)
+            stats.bytes_read += run.position - position
+            stats.bytes_written += len(run.data)
+            stats.messages_read += run.messages_read
+            stats.messages_written += run.messages_written
+            stats.invalid_messages_read += run.invalid
+            for start in run.starts:
+                yield RecordBatch(run.data, start)
+            position = run.position
+            if position < end:
+                batch = RecordBatch(chunk, position)
+                data = self.filter_batch(batch)
+                if data is not None:
+                    yield RecordBatch(data)
+                position += batch.size_in_bytes
+
+    def filter_batch(self, batch: RecordBatch) -> Buffer | None:
+        """The bytes that take the place of ``batch``: its own, new ones, a bare header, or None."""
         if batch.is_control:
             can_discard = self._transactions.on_control_batch_read(batch)
             horizon_ms = batch.delete_horizon_ms
@@ -102,7 +126,7 @@ class RecordFilter:
     def _retention(self, batch: RecordBatch, discard_records: bool) -> BatchRetention:
         if batch.has_producer_id and self._is_last_of_producer(batch):
             return BatchRetention.RETAIN_EMPTY
-        if batch.next_offset == self._upper_bound_offset:
+        if batch.next_offset == self._rules.upper_bound_offset:
             return BatchRetention.RETAIN_EMPTY
         return BatchRetention.DELETE if discard_records else BatchRetention.DELETE_EMPTY
 
@@ -129,7 +153,9 @@ class RecordFilter:
         sets_horizon = (sets_horizon or retained.has_tombstones) and horizon_ms is None
         if retained.records_count == batch.records_count and not sets_horizon:
             return batch.bytes
-        return self._rewrite(batch, retained, self._now_ms + self._delete_retention_ms if sets_horizon else horizon_ms)
+        return self._rewrite(
+            batch, retained, self._now_ms + self._rules.delete_retention_ms if sets_horizon else horizon_ms
+        )
 
     def _rewrite(self, batch: RecordBatch, retained: Retained, horizon_ms: int | None) -> bytearray:
         """The retained records under the old header; timestamps count from the horizon or the first record."""

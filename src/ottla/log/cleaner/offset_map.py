@@ -3,16 +3,19 @@
 Keys are held as keyed 128-bit hashes under a secret that is new with each cleaning, so that nobody can craft keys that
 collide. A batch is walked once (``walk``); its keys then go into the map (``put_keys``), or the map says which of its
 records stay (``retain``) and writes them again (``copy_retained``): the compiled map does each in one call, with no
-Python object a record. Both maps give the same answers as long as both have room.
+Python object a record. It can also do runs of batches in one call (``put_run``, ``filter_run``), where nothing is left
+for Python to decide. Both maps give the same answers as long as both have room.
 """
 
-import importlib.util
+import logging
 from hashlib import blake2b
 from typing import Final, NamedTuple, Protocol
 
 from ottla.records.batch import HEADER_BYTES, Buffer, RecordBatch
 from ottla.records.record import records_payload
 from ottla.records.walk import RecordSpan, copy_records, walk_records
+
+_logger = logging.getLogger(__name__)
 
 NOT_FOUND: Final = -1
 SECRET_BYTES: Final = 16
@@ -31,6 +34,35 @@ class Retained(NamedTuple):
     has_tombstones: bool
     first_timestamp_delta: int
     max_timestamp_delta: int
+
+
+class MappedRun(NamedTuple):
+    """How far ``put_run`` came: to the first batch that it leaves to the caller, or that filled the map."""
+
+    position: int
+    records_count: int
+    full: bool
+
+
+class FilterRules(NamedTuple):
+    """What ``filter_run`` goes by besides the map."""
+
+    last_data_offsets: tuple[int, ...]
+    """Sorted: the last data offsets of active producers, whose batches stay, if only as headers."""
+    upper_bound_offset: int
+    now_ms: int
+    delete_retention_ms: int
+
+
+class FilteredRun(NamedTuple):
+    """How far ``filter_run`` came, and what it kept: batches in ``data`` that begin at ``starts``."""
+
+    position: int
+    data: Buffer
+    starts: list[int]
+    messages_read: int
+    messages_written: int
+    invalid: int
 
 
 class OffsetMap(Protocol):
@@ -67,6 +99,15 @@ class OffsetMap(Protocol):
 
         What it returns is overwritten by the next call.
         """
+
+    def put_run(self, chunk: Buffer, position: int, start_offset: int, size_max: int) -> MappedRun:
+        """Map the keys of batches from ``position`` on, as many as can be done together; that may be none.
+
+        ``chunk`` ends with a whole batch. ``latest_offset`` follows the batches.
+        """
+
+    def filter_run(self, chunk: Buffer, position: int, rules: FilterRules) -> FilteredRun:
+        """Filter batches from ``position`` on, as many as can be done together; that may be none."""
 
 
 class PlainOffsetMap:
@@ -128,6 +169,14 @@ class PlainOffsetMap:
         """The retained records, written again."""
         return copy_records(self._payload, self._retained, timestamp_factor, timestamp_shift)
 
+    def put_run(self, chunk: Buffer, position: int, start_offset: int, size_max: int) -> MappedRun:  # noqa: ARG002
+        """Leave all to the caller: in Python nothing is gained."""
+        return MappedRun(position, 0, False)
+
+    def filter_run(self, chunk: Buffer, position: int, rules: FilterRules) -> FilteredRun:  # noqa: ARG002
+        """Leave all to the caller."""
+        return FilteredRun(position, b"", [], 0, 0, 0)
+
     def _summary(self, invalid: int) -> Retained:
         retained = self._retained
         return Retained(
@@ -145,14 +194,17 @@ class PlainOffsetMap:
 
 
 def new_offset_map(memory_bytes: int, secret: bytes, *, compiled: bool | None = None) -> OffsetMap:
-    """An empty map within ``memory_bytes``: compiled if numba is installed (or as told), else plain."""
-    if compiled is None:
-        compiled = importlib.util.find_spec("numba") is not None
-    if not compiled:
-        return PlainOffsetMap(memory_bytes, secret)
-    from ottla.log.cleaner.offset_map_numba import NumbaOffsetMap
-
-    return NumbaOffsetMap(memory_bytes, secret)
+    """An empty map within ``memory_bytes``: compiled if numba can be loaded, or as told; else plain."""
+    if compiled is not False:
+        try:
+            from ottla.log.cleaner.offset_map_numba import NumbaOffsetMap
+        except ImportError as error:
+            if compiled:
+                raise
+            _logger.debug("Cleaning without numba, which would be faster: %s", error)
+        else:
+            return NumbaOffsetMap(memory_bytes, secret)
+    return PlainOffsetMap(memory_bytes, secret)
 
 
 def walk_batch(offset_map: OffsetMap, batch: RecordBatch) -> None:

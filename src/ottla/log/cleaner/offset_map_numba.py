@@ -1,196 +1,27 @@
-"""The offset map, compiled by numba: open addressing over one array, 24 bytes an entry, keys by SipHash-2-4-128."""
+"""The offset map, compiled by numba: see :mod:`ottla.log.cleaner.offset_map` for what it does."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from crc32c import crc32c
 
 from ottla.common.errors import InvalidRecordError
-from ottla.log.cleaner.offset_map import NOT_FOUND, Retained
-from ottla.records.batch import Buffer
+from ottla.log.cleaner.offset_map import NOT_FOUND, FilteredRun, FilterRules, MappedRun, Retained
+from ottla.log.cleaner.runs_numba import OUTPUT_FACTOR, filter_run, put_run
+from ottla.log.cleaner.table_numba import BYTES_PER_ENTRY, Words, hash_keys, mark_retained, put_keys, summarize
+from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, Buffer
 from ottla.records.walk_numba import (
     BYTES_REMAINING,
     COLUMNS,
     COPY_GROWTH_BYTES,
-    KEY,
-    KEY_LENGTH,
-    OFFSET_DELTA,
-    TIMESTAMP_DELTA,
-    VALUE_LENGTH,
     Bytes,
     Rows,
-    compiled,
     copy_records,
     walk_records,
 )
 
-BYTES_PER_ENTRY: Final = 24
-"""Two words of hash, one of the offset plus 1, so that 0 marks a free slot."""
-
-Word = np.uint64
-Words = NDArray[np.uint64]
-
-
-@compiled
-def sip_round(v0: Word, v1: Word, v2: Word, v3: Word) -> tuple[Word, Word, Word, Word]:
-    """One SipRound on four uint64 words."""
-    v0 += v1
-    v1 = (v1 << np.uint64(13)) | (v1 >> np.uint64(51))
-    v1 ^= v0
-    v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
-    v2 += v3
-    v3 = (v3 << np.uint64(16)) | (v3 >> np.uint64(48))
-    v3 ^= v2
-    v0 += v3
-    v3 = (v3 << np.uint64(21)) | (v3 >> np.uint64(43))
-    v3 ^= v0
-    v2 += v1
-    v1 = (v1 << np.uint64(17)) | (v1 >> np.uint64(47))
-    v1 ^= v2
-    v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
-    return v0, v1, v2, v3
-
-
-@compiled
-def siphash_128(data: Bytes, start: int, length: int, secret: Words) -> tuple[Word, Word]:
-    """SipHash-2-4 with 128 bits of output, as two uint64 words, the first the lower."""
-    v0 = secret[0] ^ np.uint64(0x736F6D6570736575)
-    v1 = secret[1] ^ np.uint64(0x646F72616E646F6D) ^ np.uint64(0xEE)
-    v2 = secret[0] ^ np.uint64(0x6C7967656E657261)
-    v3 = secret[1] ^ np.uint64(0x7465646279746573)
-    at = start
-    whole_end = start + length // 8 * 8
-    while at < whole_end:
-        word = np.uint64(0)
-        for index in range(8):
-            word |= np.uint64(data[at + index]) << np.uint64(8 * index)
-        v3 ^= word
-        v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-        v0 ^= word
-        at += 8
-    word = np.uint64(length & 0xFF) << np.uint64(56)
-    for index in range(start + length - at):
-        word |= np.uint64(data[at + index]) << np.uint64(8 * index)
-    v3 ^= word
-    v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-    v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-    v0 ^= word
-    v2 ^= np.uint64(0xEE)
-    for _ in range(4):
-        v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-    low = v0 ^ v1 ^ v2 ^ v3
-    v1 ^= np.uint64(0xDD)
-    for _ in range(4):
-        v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
-    return low, v0 ^ v1 ^ v2 ^ v3
-
-
-@compiled
-def find_slot(table: Words, low: Word, high: Word) -> int:
-    """The slot that holds this hash, or the free one where it belongs, or -1 if it is absent and none is free."""
-    slots = len(table)
-    slot: Any = np.int64(((low >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
-    for _ in range(slots):
-        entry = table[slot]
-        if entry[2] == np.uint64(0) or (entry[0] == low and entry[1] == high):
-            found: int = slot
-            return found
-        slot += 1
-        if slot == slots:
-            slot = 0
-    return -1
-
-
-@compiled
-def hash_keys(payload: Bytes, rows: Rows, count: int, secret: Words, hashes: Words) -> None:
-    """Hash the key of each record that has one.
-
-    A loop of its own, so that the misses of the table's loops, which are short, overlap in the processor.
-    """
-    for index in range(count):
-        row = rows[index]
-        if row[KEY_LENGTH] >= 0:
-            hashes[index, 0], hashes[index, 1] = siphash_128(payload, row[KEY], row[KEY_LENGTH], secret)
-
-
-@compiled
-def put_keys(  # noqa: PLR0917 - compiled functions take positional arguments
-    rows: Rows,
-    hashes: Words,
-    count: int,
-    table: Words,
-    base_offset: int,
-    start_offset: int,
-    size: int,
-    size_max: int,
-) -> tuple[bool, int, int]:
-    """Map keys; whether the map is full, its size, and the offset put last or -1."""
-    latest_offset = -1
-    for index in range(count):
-        row = rows[index]
-        offset = base_offset + row[OFFSET_DELTA]
-        if row[KEY_LENGTH] < 0 or offset < start_offset:
-            continue
-        if size >= size_max:
-            return True, size, latest_offset
-        low, high = hashes[index, 0], hashes[index, 1]
-        slot = find_slot(table, low, high)
-        entry = table[slot]
-        if entry[2] == np.uint64(0):
-            entry[0] = low
-            entry[1] = high
-            size += 1
-        entry[2] = np.uint64(offset + 1)
-        latest_offset = offset
-    return False, size, latest_offset
-
-
-@compiled
-def mark_retained(  # noqa: PLR0917 - compiled functions take positional arguments
-    rows: Rows,
-    hashes: Words,
-    count: int,
-    table: Words,
-    base_offset: int,
-    latest_offset: int,
-    retain_tombstones: bool,
-    keep: Bytes,
-) -> int:
-    """Set ``keep`` for each record that stays; how many have no key."""
-    invalid = 0
-    for index in range(count):
-        row = rows[index]
-        offset = base_offset + row[OFFSET_DELTA]
-        stays = True
-        if offset <= latest_offset:
-            if row[KEY_LENGTH] < 0:
-                invalid += 1
-                stays = False
-            elif row[VALUE_LENGTH] < 0 and not retain_tombstones:
-                stays = False
-            else:
-                slot = find_slot(table, hashes[index, 0], hashes[index, 1])
-                stays = slot < 0 or offset >= np.int64(table[slot, 2]) - 1
-        keep[index] = 1 if stays else 0
-    return invalid
-
-
-@compiled
-def summarize(rows: Rows, count: int, keep: Bytes) -> tuple[int, bool, int, int]:
-    """Of the retained records: count, whether one is a tombstone, first and largest timestamp delta."""
-    retained, has_tombstones, first_delta, max_delta = 0, False, 0, 0
-    for index in range(count):
-        if keep[index] == 0:
-            continue
-        delta = rows[index, TIMESTAMP_DELTA]
-        if retained == 0:
-            first_delta = max_delta = delta
-        max_delta = max(max_delta, delta)
-        retained += 1
-        if rows[index, VALUE_LENGTH] < 0:
-            has_tombstones = True
-    return retained, has_tombstones, first_delta, max_delta
+RECORDS_EXPECTED: Final = 4096
+"""Room for the records of a batch from the start; a larger batch makes more."""
 
 
 class NumbaOffsetMap:
@@ -203,12 +34,13 @@ class NumbaOffsetMap:
         self._table: Words = np.zeros((max(self.slots, 1), 3), np.uint64)
         self._secret: Words = np.frombuffer(secret, "<u8").astype(np.uint64)
         self._payload: Bytes = np.zeros(0, np.uint8)
-        self._rows: Rows = np.zeros((0, COLUMNS), np.int64)
-        self._hashes: Words = np.zeros((0, 2), np.uint64)
-        self._keep: Bytes = np.zeros(0, np.uint8)
         self._target: Bytes = np.zeros(0, np.uint8)
+        self._written: Rows = np.zeros((0, 3), np.int64)
         self._count = 0
         self._bytes = 0
+        self._rules: FilterRules | None = None
+        self._last_data_offsets: Rows = np.zeros(0, np.int64)
+        self._reserve(RECORDS_EXPECTED)
 
     def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
         """Take up a batch's records."""
@@ -216,9 +48,7 @@ class NumbaOffsetMap:
         if count > len(self._rows):
             if count > end - start:  # a record takes more than a byte: do not believe the count
                 raise InvalidRecordError(f"Found invalid record count {count} in {end - start} bytes")
-            self._rows = np.zeros((count * 2, COLUMNS), np.int64)
-            self._hashes = np.zeros((count * 2, 2), np.uint64)
-            self._keep = np.zeros(count * 2, np.uint8)
+            self._reserve(count * 2)
         self._payload = np.frombuffer(payload, np.uint8)
         status = walk_records(self._payload, start, end, count, self._rows)
         if status == BYTES_REMAINING:
@@ -278,3 +108,60 @@ class NumbaOffsetMap:
     def _summary(self, invalid: int) -> Retained:
         count, has_tombstones, first_delta, max_delta = summarize(self._rows, self._count, self._keep)
         return Retained(count, invalid, has_tombstones, first_delta, max_delta)
+
+    def put_run(self, chunk: Buffer, position: int, start_offset: int, size_max: int) -> MappedRun:
+        """Map the keys of a run of plain batches in one call."""
+        position, self.size, self.latest_offset, records_count, full = put_run(
+            np.frombuffer(chunk, np.uint8),
+            position,
+            self._rows,
+            self._hashes,
+            self._table,
+            self._secret,
+            start_offset,
+            self.size,
+            min(size_max, self.slots),
+            self.latest_offset,
+        )
+        return MappedRun(position, records_count, full)
+
+    def filter_run(self, chunk: Buffer, position: int, rules: FilterRules) -> FilteredRun:
+        """Filter a run of plain batches in one call, and renew the CRCs."""
+        room = (len(chunk) - position) * OUTPUT_FACTOR
+        if room > len(self._target):
+            self._target = np.zeros(room, np.uint8)
+            self._written = np.zeros((room // OUTPUT_FACTOR // HEADER_BYTES + 1, 3), np.int64)
+        if rules is not self._rules:
+            self._rules = rules
+            self._last_data_offsets = np.array(rules.last_data_offsets, np.int64)
+        position, size, batches, messages_read, messages_written, invalid = filter_run(
+            np.frombuffer(chunk, np.uint8),
+            position,
+            self._rows,
+            self._hashes,
+            self._keep,
+            self._table,
+            self._secret,
+            self.latest_offset,
+            self._last_data_offsets,
+            rules.upper_bound_offset,
+            rules.now_ms,
+            rules.delete_retention_ms,
+            self._target,
+            self._written,
+        )
+        data = bytearray(self._target.data[:size])
+        view = memoryview(data)
+        starts = []
+        for start, end, rewritten in self._written[:batches].tolist():
+            starts.append(start)
+            if rewritten:
+                crc = crc32c(view[start + ATTRIBUTES_POSITION : end])
+                data[start + CRC_POSITION : start + ATTRIBUTES_POSITION] = crc.to_bytes(4, "big")
+        return FilteredRun(position, data, starts, messages_read, messages_written, invalid)
+
+    def _reserve(self, count: int) -> None:
+        """Make room for the records of one batch."""
+        self._rows: Rows = np.zeros((count, COLUMNS), np.int64)
+        self._hashes: Words = np.zeros((count, 2), np.uint64)
+        self._keep: Bytes = np.zeros(count, np.uint8)

@@ -1,8 +1,8 @@
 """Which log to clean next, which part of it, and which segments become one: pure decisions.
 
 A log is *clean* up to the first dirty offset (the checkpoint), *cleanable* from there to the first uncleanable offset,
-and *uncleanable* after it: the active segment, whatever is not decided or replicated yet, and what is younger than
-``min.compaction.lag.ms``.
+and *uncleanable* after it: the active segment, whatever is not decided, replicated or flushed yet, and what is younger
+than ``min.compaction.lag.ms``.
 """
 
 import logging
@@ -41,6 +41,10 @@ class CleanableLog(Protocol):
     @property
     def log_end_offset(self) -> int:
         """The offset that the next record will get."""
+
+    @property
+    def recovery_point(self) -> int:
+        """Below it everything is on the disk."""
 
     @property
     def last_stable_offset(self) -> int:
@@ -102,7 +106,8 @@ def cleanable_offsets(log: CleanableLog, last_clean_offset: int | None, now_ms: 
                 log.log_end_offset,
             )
         first_dirty_offset = log_start_offset
-    bounds = [log.last_stable_offset, log.segments.active.base_offset]
+    # A record must not give way to a later one of its key that a crash can still take.
+    bounds = [log.last_stable_offset, log.segments.active.base_offset, log.recovery_point]
     min_compaction_lag_ms = max(log.config.min_compaction_lag_ms, 0)
     if min_compaction_lag_ms > 0:
         young_ms = now_ms - min_compaction_lag_ms

@@ -8,7 +8,10 @@ written and durable it says so, and the broker, which alone renames, swaps it in
 import logging
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
-from typing import NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
 
 from ottla.common.errors import CorruptRecordError
 from ottla.log import names
@@ -22,10 +25,13 @@ from ottla.log.index_cache import IndexCache
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.segment import LogSegment
 from ottla.log.txn_index import AbortedTxn, TransactionIndex
-from ottla.records.batch import HEADER_BYTES, Buffer, RecordBatch, batches
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, LOG_OVERHEAD, MAGIC, Buffer, RecordBatch
 from ottla.runtime.port import File, Files
 
 _logger = logging.getLogger(__name__)
+
+_CHECKED_FIELDS: Final = Struct(">8xi4xbI")
+"""Of a batch's header: length, magic, CRC."""
 
 
 class SegmentToClean(NamedTuple):
@@ -131,20 +137,34 @@ class _Cleaner:
         start_offset = self._task.first_dirty_offset
         size_max = int(offset_map.slots * self._task.load_factor)
         for chunk in self._read(segment, self._start_position(segment)):
-            for batch in chunk:
-                batch.ensure_valid()
-                if batch.is_control:
-                    transactions.on_control_batch_read(batch)
-                elif not transactions.on_batch_read(batch) and batch.records_count:
-                    walk_batch(offset_map, batch)
-                    if offset_map.put_keys(batch.base_offset, start_offset, size_max):
+            position, end = 0, len(chunk)
+            while position < end:
+                mapped = offset_map.put_run(chunk, position, start_offset, size_max)
+                stats.map_messages_read += mapped.records_count
+                if mapped.full:
+                    return True
+                position = mapped.position
+                if position < end:
+                    batch = RecordBatch(chunk, position)
+                    if self._map_batch(batch, transactions, size_max):
                         return True
-                stats.map_messages_read += batch.records_count
-                stats.map_bytes_read += batch.size_in_bytes
-                if batch.last_offset >= start_offset:
-                    offset_map.latest_offset = batch.last_offset
+                    position += batch.size_in_bytes
+            stats.map_bytes_read += end
             yield from self._report()
         offset_map.latest_offset = segment.next_base_offset - 1  # nothing lies in the gap behind the last batch
+        return False
+
+    def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactionMetadata, size_max: int) -> bool:
+        offset_map, start_offset = self._map, self._task.first_dirty_offset
+        if batch.is_control:
+            transactions.on_control_batch_read(batch)
+        elif not transactions.on_batch_read(batch) and batch.records_count:
+            walk_batch(offset_map, batch)
+            if offset_map.put_keys(batch.base_offset, start_offset, size_max):
+                return True
+        self._stats.map_messages_read += batch.records_count
+        if batch.last_offset >= start_offset:
+            offset_map.latest_offset = batch.last_offset
         return False
 
     # -- the second pass ----------------------------------------------------------------------------------------------
@@ -183,17 +203,11 @@ class _Cleaner:
         self, cleaned: LogSegment, segment: SegmentToClean, record_filter: RecordFilter
     ) -> Iterator[CleanerReport]:
         for chunk in self._read(segment, 0):
-            retained: list[Buffer] = []
-            retained_batches: list[RecordBatch] = []
-            for batch in chunk:
-                data = record_filter.filter_batch(batch)
-                if data is not None:
-                    retained.append(data)
-                    retained_batches.append(RecordBatch(data))
+            retained = list(record_filter.filter_chunk(chunk))
             if retained:
-                joined = b"".join(retained)
-                cleaned.append(joined, retained_batches)
-                self._unreported_bytes += len(joined)
+                data = b"".join([batch.bytes for batch in retained])
+                cleaned.append(data, retained)
+                self._unreported_bytes += len(data)
             yield from self._report()
 
     # -- files --------------------------------------------------------------------------------------------------------
@@ -203,16 +217,15 @@ class _Cleaner:
             io_bytes, self._unreported_bytes = self._unreported_bytes, 0
             yield CleanerProgress(io_bytes)
 
-    def _read(self, segment: SegmentToClean, position: int) -> Iterator[list[RecordBatch]]:
-        """The batches from ``position`` to the segment's end, by the chunk."""
+    def _read(self, segment: SegmentToClean, position: int) -> Iterator[Buffer]:
+        """Chunks of whole batches from ``position`` to the segment's end; CRCs are valid."""
         file = self._task.files.open(self._path(names.log_file_name(segment.base_offset)), read_only=True)
         try:
             while position < segment.size:
                 chunk = read_chunk(file, position, segment.size, self._task.io_buffer_bytes)
-                chunk_bytes = sum(batch.size_in_bytes for batch in chunk)
-                self._unreported_bytes += chunk_bytes
+                self._unreported_bytes += len(chunk)
                 yield chunk
-                position += chunk_bytes
+                position += len(chunk)
         finally:
             file.close()
 
@@ -250,21 +263,42 @@ class _Cleaner:
         return f"{self._task.directory}/{name}"
 
 
-def read_chunk(file: File, position: int, end: int, chunk_bytes: int) -> list[RecordBatch]:
-    """The whole batches in the next ``chunk_bytes``, or the next one if it is larger; CorruptRecordError if cut."""
-    chunk = file.pread(min(chunk_bytes, end - position), position)
-    if len(chunk) < HEADER_BYTES <= end - position:
-        chunk = file.pread(HEADER_BYTES, position)
-    found = list(batches(chunk))
-    if found:
-        return found
+def read_chunk(file: File, position: int, end: int, chunk_bytes: int) -> bytes:
+    """The whole batches in the next ``chunk_bytes``, or the next one if it is larger.
+
+    Raises CorruptRecordError if that one is cut, and for a batch whose CRC is wrong.
+    """
+    left = end - position
+    chunk = file.pread(min(max(chunk_bytes, HEADER_BYTES), left), position)
+    whole_bytes = _check_batches(chunk)
+    if whole_bytes:
+        return chunk[:whole_bytes]
     size = RecordBatch(chunk).size_in_bytes
-    if size > end - position:
+    if size > left:
         raise CorruptRecordError(
-            f"Log segment may be corrupt, batch size {size} > {end - position} bytes left in segment at position "
-            f"{position} of {file.path}"
+            f"Log segment may be corrupt, batch size {size} > {left} bytes left in segment at position {position} of "
+            f"{file.path}"
         )
-    return list(batches(file.pread(size, position)))
+    chunk = file.pread(size, position)
+    _check_batches(chunk)
+    return chunk
+
+
+def _check_batches(chunk: bytes) -> int:
+    """Check the length, format and CRC of each whole batch; how many bytes they take."""
+    view = memoryview(chunk)
+    position, end = 0, len(chunk)
+    while end - position >= HEADER_BYTES:
+        length, magic, crc = _CHECKED_FIELDS.unpack_from(chunk, position)
+        next_position = position + LOG_OVERHEAD + length
+        if next_position - position < HEADER_BYTES or magic != MAGIC:
+            raise CorruptRecordError(f"Record batch is corrupt (length {length}, magic {magic})")
+        if next_position > end:
+            break
+        if crc32c(view[position + ATTRIBUTES_POSITION : next_position]) != crc:
+            RecordBatch(chunk, position).ensure_valid()
+        position = next_position
+    return position
 
 
 def remove_cleaned_files(files: Files, directory: str, base_offset: int) -> None:
