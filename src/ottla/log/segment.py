@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from ottla.common.errors import CorruptRecordError
+from ottla.common.errors import CorruptRecordError, KafkaError
 from ottla.config.topic import LogConfig
 from ottla.log import names
 from ottla.log.batch_search import BatchPosition, find_batch, indexed_start
@@ -23,7 +23,7 @@ READ_CHUNK_BYTES: Final = 1 << 20
 _RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
 
 
-class SegmentOffsetOverflowError(Exception):
+class SegmentOffsetOverflowError(KafkaError):
     """An offset too far from the segment's base to be indexed; the log must roll, or split the segment."""
 
 

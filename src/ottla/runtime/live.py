@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from random import Random
+from random import Random, SystemRandom
 from typing import Any, TypeVar
 
 from ottla.runtime.port import Clock, Files
@@ -33,7 +33,7 @@ class AsyncioRuntime:
     ) -> None:
         self.files: Files = files if files is not None else PosixFiles()
         self.clock: Clock = clock if clock is not None else SystemClock()
-        self.rng = rng if rng is not None else Random()
+        self.rng = rng if rng is not None else SystemRandom()
         self._executor = ThreadPoolExecutor(blocking_threads, thread_name_prefix="ottla-blocking")
         self._worker_niceness = worker_niceness
         self._tasks: set[asyncio.Task[Any]] = set()
