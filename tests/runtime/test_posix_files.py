@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,23 @@ def test_opening(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
         file.pwrite(b"x", 0)
     file.close()
+
+
+def test_a_closed_file_says_so_whatever_is_asked(tmp_path: Path) -> None:
+    file = PosixFiles().open(f"{tmp_path}/file", create=True)
+    file.close()
+    file.close()
+    uses: list[Callable[[], object]] = [
+        lambda: file.pread(1, 0),
+        lambda: file.pwrite(b"x", 0),
+        file.size,
+        lambda: file.truncate(0),
+        file.sync,
+    ]
+    for use in uses:
+        with pytest.raises(OSError) as raised:
+            use()
+        assert raised.value.errno == errno.EBADF
 
 
 def test_names(tmp_path: Path) -> None:

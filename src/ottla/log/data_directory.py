@@ -7,7 +7,12 @@ from ottla.common.uuid import Uuid
 from ottla.log import names
 from ottla.log.clean_shutdown import CleanShutdownFile
 from ottla.log.log_dir import LogDirLock, make_log_dir
-from ottla.log.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from ottla.log.meta_properties import (
+    META_PROPERTIES_FILE,
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
 from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
@@ -57,7 +62,10 @@ class DataDirectory:
             if cluster_id is None or node_id is None:
                 return
             properties = MetaProperties(cluster_id, node_id)
-        properties.verify(f"{self.path}/meta.properties", cluster_id=cluster_id, node_id=node_id)
+        path = f"{self.path}/{META_PROPERTIES_FILE}"
+        if properties.cluster_id is None and properties.node_id is None:
+            raise KafkaStorageError(f"{path} names neither a cluster nor a node: it is damaged, or was never finished")
+        properties.verify(path, cluster_id=cluster_id, node_id=node_id)
         if properties.directory_id is None and properties.version == 1:
             properties = properties.with_directory_id(Uuid.random(self._runtime.rng))
             write_meta_properties(files, self.path, properties, now_ms)

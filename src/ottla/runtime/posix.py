@@ -1,5 +1,6 @@
 """The live file system and clock."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -12,6 +13,8 @@ _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 def _sync(descriptor: int) -> None:
     """Fsync; on macOS also empty the drive's own cache, which its fsync does not."""
+    if descriptor < 0:  # closed; Python would raise ValueError for that, here alone
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     if _FULL_FSYNC is None:
         os.fsync(descriptor)
         return
