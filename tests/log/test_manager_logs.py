@@ -91,7 +91,6 @@ def test_a_deleted_log_is_renamed_at_once_and_gone_after_the_delay() -> None:
     delete_what_is_due(machine, manager, DELAY_MS - 1)
     assert renamed in machine.names(A)
     delete_what_is_due(machine, manager, 1)
-    machine.crash()
     assert machine.names(A) == ["topic-0"]
 
 

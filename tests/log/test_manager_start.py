@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from ottla.common.errors import KafkaStorageError
+from ottla.log import log_startup
 from ottla.log.checkpoints import OffsetCheckpoint
 from ottla.log.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from ottla.runtime.inline import run
@@ -104,6 +105,30 @@ def test_remaining_logs_count_down() -> None:
     run(manager.start())
     assert seen == [(1, -1), (0, -1), (0, 1), (0, 0)]
     assert manager.remaining_logs == {A: 0, B: 0}
+
+
+@pytest.mark.parametrize("worker_bytes_min", [0, 1 << 30], ids=["in a worker", "in the broker"])
+def test_remaining_segments_count_down(worker_bytes_min: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_startup, "WORKER_BYTES_MIN", worker_bytes_min)
+    machine = Machine(A)
+    log = machine.start().get_or_create_log(T0)
+    for _ in range(2):
+        append(log)
+        log.roll()
+    append(log)
+    machine.crash(CrashPolicy.KEEP_ALL)
+    manager = machine.manager()
+    seen: list[int] = []
+
+    class Watched(dict[str, int]):
+        def __setitem__(self, path: str, remaining: int) -> None:
+            seen.append(remaining)
+            super().__setitem__(path, remaining)
+
+    manager._startup.remaining_segments = Watched()
+    run(manager.start())
+    assert [remaining for remaining in seen if remaining] == [3, 2, 1]
+    assert manager.remaining_segments == {}
 
 
 def test_high_watermarks_are_restored() -> None:

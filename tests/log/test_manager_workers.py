@@ -14,7 +14,7 @@ from ottla.config.topic import LogConfig
 from ottla.log import log_startup
 from ottla.log.manager import LogManager
 from ottla.log.producer_config import ProducerStateManagerConfig
-from ottla.log.recovery import RecoveryTask, recover_logs, share_out, unflushed_bytes
+from ottla.log.recovery import RecoveredLog, RecoveryTask, recover_logs, share_out, unflushed_bytes
 from ottla.runtime.live import AsyncioRuntime
 from tests.log.log_machine import T0, T1, T2, A, Machine, append, batch
 from tests.sim.crash_files import CrashPolicy
@@ -53,13 +53,14 @@ def test_a_worker_brings_its_log_lines_and_leaves_logging_as_it_was(caplog: pyte
     root = logging.getLogger("ottla.log")
     before = (root.handlers[:], root.level, root.propagate)
     one = RecoveryTask(f"{A}/topic-0", T0, LogConfig(), ProducerStateManagerConfig(), 0, 0, 0, 1)
-    (recovered,) = recover_logs(machine.files, [one])
+    begun, done = recover_logs(machine.files, [one])
     assert (root.handlers[:], root.level, root.propagate) == before
-    assert (recovered.log_start_offset, recovered.log_end_offset) == (0, 3)
+    assert (begun.remaining_segments, begun.recovered) == (1, None)
+    assert (done.remaining_segments, done.recovered) == (0, RecoveredLog(0, 3))
     line = ("ottla.log.loader", logging.INFO, "Recovering unflushed segment 0. 0/1 recovered for topic-0.")
-    assert line in recovered.lines
+    assert line in begun.lines
     assert line[2] not in caplog.text
-    recovered.relay_lines()
+    begun.relay_lines()
     assert line[2] in caplog.text
 
 

@@ -7,7 +7,7 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
@@ -37,14 +37,12 @@ def load_log(
     log_start_offset: int = 0,
     recovery_point: int = 0,
     clean_shutdown: bool = False,
-    on_progress: Callable[[int], None] = lambda _remaining: None,
 ) -> Log:
     """Open a partition's directory, making it if it is missing; never fails on damaged data, only on a failing disk.
 
-    ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints. ``on_progress`` hears how
-    many segments are still to be recovered.
+    ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints.
     """
-    loader = _Loader(
+    steps = loading(
         context,
         directory,
         config,
@@ -53,14 +51,41 @@ def load_log(
         recovery_point=recovery_point,
         clean_shutdown=clean_shutdown,
     )
-    loader.on_progress = on_progress
-    return loader.load()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            log: Log = end.value
+            return log
+
+
+def loading(
+    context: LogContext,
+    directory: str,
+    config: LogConfig,
+    *,
+    topic_partition: TopicPartition | None = None,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean_shutdown: bool = False,
+) -> Generator[int, None, Log]:
+    """What ``load_log`` does, for whoever has something else to do in between.
+
+    Before each segment that must be scanned it yields how many there still are; it returns the log.
+    """
+    return _Loader(
+        context,
+        directory,
+        config,
+        topic_partition=topic_partition,
+        log_start_offset=log_start_offset,
+        recovery_point=recovery_point,
+        clean_shutdown=clean_shutdown,
+    ).load()
 
 
 class _Loader:
     """One loading, step by step."""
-
-    on_progress: Callable[[int], None]
 
     def __init__(
         self,
@@ -84,7 +109,7 @@ class _Loader:
         self._clean_shutdown = clean_shutdown
         self._segments = LogSegments()
 
-    def load(self) -> Log:
+    def load(self) -> Generator[int, None, Log]:
         """Run all steps."""
         if not self._files.is_dir(self._directory):
             self._files.make_dir(self._directory)
@@ -94,7 +119,7 @@ class _Loader:
         self._open_segments()
         if self._epochs.damaged:
             rebuild_epochs(self._epochs, self._segments.values())
-        log_end_offset = self._recover()
+        log_end_offset = yield from self._recover()
         self._epochs.truncate_from_end(log_end_offset)
         log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
         self._epochs.truncate_from_start(log_start_offset)
@@ -162,12 +187,12 @@ class _Loader:
                 return f"{name(segment.base_offset)} is missing"
         return segment.offset_index.damage(segment.size) or segment.time_index.damage() or segment.txn_index.damage()
 
-    def _recover(self) -> int:
+    def _recover(self) -> Generator[int, None, int]:
         """Recover the segments that were not flushed, make sure there is an active one, and find the log's end."""
         if not self._clean_shutdown and len(self._segments):
-            self._recover_unflushed(self._segments.between(self._recovery_point, 1 << 63))
+            yield from self._recover_unflushed(self._segments.between(self._recovery_point, 1 << 63))
         if len(self._segments):
-            log_end_offset = self._read_log_end_offset(self._segments.active)
+            log_end_offset = yield from self._read_log_end_offset(self._segments.active)
             if log_end_offset >= self._log_start_offset:
                 return log_end_offset
             logger.warning(
@@ -182,7 +207,7 @@ class _Loader:
         self._segments.add(self._open_segment(self._log_start_offset, new=True))
         return self._log_start_offset
 
-    def _read_log_end_offset(self, active: LogSegment) -> int:
+    def _read_log_end_offset(self, active: LogSegment) -> Generator[int, None, int]:
         """Where the last segment ends; if that is not where its file ends, it was damaged after a clean stop."""
         log_end_offset, position = active.read_end()
         if position == active.size:
@@ -191,15 +216,14 @@ class _Loader:
             "Corrupt record file found in %s, though it was stopped cleanly. Recovering the last segment.",
             self._directory,
         )
-        self._recover_unflushed([active])
+        yield from self._recover_unflushed([active])
         return active.read_next_offset()
 
-    def _recover_unflushed(self, unflushed: list[LogSegment]) -> None:
+    def _recover_unflushed(self, unflushed: list[LogSegment]) -> Iterator[int]:
         """Scan segments up to the first damage; what lies behind it goes."""
         epochs = RecoveringEpochs(self._epochs, to_log_end=True)
         before: Tail | None = None
         for done, segment in enumerate(unflushed):
-            self.on_progress(len(unflushed) - done)
             logger.info(
                 "Recovering unflushed segment %d. %d/%d recovered for %s.",
                 segment.base_offset,
@@ -207,6 +231,7 @@ class _Loader:
                 len(unflushed),
                 self._topic_partition,
             )
+            yield len(unflushed) - done
             following = unflushed[done + 1 :]
             recovered = self._recover_segment(segment, epochs, following, before)
             if recovered.cut_bytes:
@@ -226,7 +251,6 @@ class _Loader:
                 )
                 break
             before = recovered.tail
-        self.on_progress(0)
 
     def _recover_segment(
         self,

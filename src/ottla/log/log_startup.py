@@ -22,8 +22,8 @@ from ottla.log.recovery import (
     WORKER_BYTES_MIN,
     RecoveredLog,
     RecoveryTask,
-    recover_log,
     recover_logs,
+    recovering,
     share_out,
     unflushed_bytes,
 )
@@ -36,7 +36,9 @@ _LOGS_A_SLICE = 16
 
 
 class LogStartup:
-    """One start: ``remaining_logs`` (by data directory) counts down as logs are loaded."""
+    """One start: ``remaining_logs`` (by data directory) counts down as logs are loaded, and ``remaining_segments`` (by
+    the directory of each log that is being recovered) as their segments are scanned.
+    """
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class LogStartup:
     ) -> None:
         """``on_deleted`` hears of the directories that wait for their deletion; those are not opened."""
         self.remaining_logs: dict[str, int] = {}
+        self.remaining_segments: dict[str, int] = {}
         self._context = context
         self._runtime = context.runtime
         self._topic_config = topic_config
@@ -133,18 +136,29 @@ class LogStartup:
         by_path = {task.directory: task for task in tasks}
         if sum(task.unflushed_bytes for task in tasks) < WORKER_BYTES_MIN:
             for task in tasks:
-                self._open(directory, task, recover_log(self._runtime, task))
-                await self._runtime.sleep_ms(0)
+                self._open(directory, task, await self._recover_here(task))
             return
 
         async def follow_worker(share: list[RecoveryTask]) -> None:
-            async with aclosing(self._runtime.work(recover_logs, self._runtime.files, share)) as recovered_logs:
-                async for recovered in recovered_logs:
-                    recovered.relay_lines()
-                    self._open(directory, by_path[recovered.directory], recovered)
+            async with aclosing(self._runtime.work(recover_logs, self._runtime.files, share)) as reports:
+                async for report in reports:
+                    report.relay_lines()
+                    self.remaining_segments[report.directory] = report.remaining_segments
+                    if report.recovered is not None:
+                        self._open(directory, by_path[report.directory], report.recovered)
 
         shares = share_out(tasks, self._recovery_threads)
         await _all([self._runtime.spawn(follow_worker(share)) for share in shares])
+
+    async def _recover_here(self, task: RecoveryTask) -> RecoveredLog:
+        steps = recovering(self._runtime, task)
+        while True:
+            try:
+                self.remaining_segments[task.directory] = next(steps)
+            except StopIteration as end:
+                recovered: RecoveredLog = end.value
+                return recovered
+            await self._runtime.sleep_ms(0)
 
     def _open(self, directory: DataDirectory, task: RecoveryTask, recovered: RecoveredLog | None = None) -> None:
         started_ms = self._runtime.clock.monotonic_ms()
@@ -157,6 +171,7 @@ class LogStartup:
             clean_shutdown=True,
         )
         log.update_high_watermark(task.high_watermark)
+        self.remaining_segments.pop(task.directory, None)
         self.remaining_logs[directory.path] -= 1
         logger.info(
             "Loaded log for partition %s with %d segments, log start offset %d and log end offset %d in %dms "

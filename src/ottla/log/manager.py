@@ -133,6 +133,11 @@ class LogManager:
         """By data directory, how many logs are still to be loaded."""
         return self._startup.remaining_logs
 
+    @property
+    def remaining_segments(self) -> Mapping[str, int]:
+        """By the directory of each log that is being recovered, how many segments are still to be scanned."""
+        return self._startup.remaining_segments
+
     def _on_loaded(self, log: Log) -> None:
         name = log.directory.rpartition("/")[2]
         if names.is_stray_dir(name):

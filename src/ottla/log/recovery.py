@@ -5,15 +5,15 @@ cleanly. So the scan of gigabytes never holds up the reactor, and several logs a
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ottla.common.errors import KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
-from ottla.log.loader import load_log
+from ottla.log.loader import loading
 from ottla.log.log_context import LogContext
 from ottla.log.producer_config import ProducerStateManagerConfig
 from ottla.runtime.inline import InlineRuntime
@@ -41,12 +41,21 @@ class RecoveryTask:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredLog:
-    """A log that needs no recovery any more, and what was logged on the way."""
+    """A log that needs no recovery any more."""
 
-    directory: str
     log_start_offset: int
     log_end_offset: int
-    lines: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """What a worker tells of one log: how many segments it has still to scan, or that it is done with it."""
+
+    directory: str
+    remaining_segments: int
+    recovered: RecoveredLog | None
+    lines: list[tuple[str, int, str]]
+    """What was logged since the last report: logger, level and message."""
 
     def relay_lines(self) -> None:
         """Repeat the worker's log lines in this process."""
@@ -86,19 +95,24 @@ def share_out(tasks: Sequence[RecoveryTask], workers: int) -> list[list[Recovery
     return [share for share in shares if share]
 
 
-def recover_logs(files: Files, tasks: Sequence[RecoveryTask]) -> Iterator[RecoveredLog]:
-    """The work of one worker process: recover each log, close it, tell the broker."""
+def recover_logs(files: Files, tasks: Sequence[RecoveryTask]) -> Iterator[RecoveryReport]:
+    """The work of one worker process: recover each log, close it, and tell the broker after every segment."""
     runtime = InlineRuntime(files)
     for task in tasks:
-        with _collected_lines() as lines:
-            recovered = recover_log(runtime, task)
-        recovered.lines.extend(lines)
-        yield recovered
+        steps = recovering(runtime, task)
+        remaining_segments, recovered = 0, None
+        while recovered is None:
+            with _collected_lines() as lines:
+                try:
+                    remaining_segments = next(steps)
+                except StopIteration as end:
+                    remaining_segments, recovered = 0, end.value
+            yield RecoveryReport(task.directory, remaining_segments, recovered, lines)
 
 
-def recover_log(runtime: Runtime, task: RecoveryTask) -> RecoveredLog:
-    """Recover one log in place and close it; a failing disk is an OSError all the way."""
-    log = load_log(
+def recovering(runtime: Runtime, task: RecoveryTask) -> Generator[int, None, RecoveredLog]:
+    """Recover one log in place and close it; yields as ``loading`` does. A failing disk is an OSError all the way."""
+    log = yield from loading(
         LogContext(runtime, producer_config=task.producer_config),
         task.directory,
         task.config,
@@ -110,7 +124,7 @@ def recover_log(runtime: Runtime, task: RecoveryTask) -> RecoveredLog:
         log.close()
     except KafkaStorageError as error:
         raise error.__cause__ if isinstance(error.__cause__, OSError) else error from None
-    return RecoveredLog(task.directory, log.log_start_offset, log.log_end_offset)
+    return RecoveredLog(log.log_start_offset, log.log_end_offset)
 
 
 @contextmanager
