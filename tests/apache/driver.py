@@ -127,7 +127,7 @@ def close_producer(producer: str) -> Operation:
 
 def consume(topic: str, partition: int = 0, *, isolation: str = "read_uncommitted") -> Operation:
     """Read the partition from its start to its end; answers {"records": [...]}, see `consumed`."""
-    configs = {"isolation.level": isolation}
+    configs = {"isolation.level": isolation, "fetch.max.wait.ms": "10"}  # closing waits for the fetch under way
     return {"op": "consume", "topic": topic, "partition": partition, "configs": configs}
 
 
