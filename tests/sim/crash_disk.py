@@ -2,7 +2,8 @@
 
 A file's unsynced writes may reach the disk whole, torn at sectors, in any order, or not at all; its length may get
 there without its data, which then reads as zeros. The unsynced changes of one directory reach the disk in their order,
-up to some point; different directories and files know nothing of each other.
+up to some point, as ext4 and XFS have it (or in any order, as POSIX allows, if asked for); different directories and
+files know nothing of each other.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ class CrashPolicy(Enum):
     """The process died, the machine did not."""
     RANDOM = auto()
     """Each file and each directory gets its own draw of everything that can happen."""
+    REORDERED = auto()
+    """As RANDOM, and the changes of a directory may overtake each other if they concern different names."""
 
 
 class Write(NamedTuple):
@@ -60,7 +63,7 @@ class FileInode:
 
     def crash(self, rng: Random, policy: CrashPolicy) -> None:
         if policy is not CrashPolicy.KEEP_ALL:
-            if policy is CrashPolicy.RANDOM and self.pending:
+            if policy is not CrashPolicy.DROP_UNSYNCED and self.pending:
                 self.content = rng.choice((self._dropped, self._kept, self._prefix, self._sectors))(rng)
             else:
                 self.content = bytearray(self.durable_content)
@@ -159,15 +162,29 @@ class DirInode:
 
     def crash(self, rng: Random, policy: CrashPolicy) -> None:
         """Settle this directory and all below it."""
-        kept = 0 if policy is CrashPolicy.DROP_UNSYNCED else len(self.pending)
-        if policy is CrashPolicy.RANDOM:
-            kept = rng.randint(0, kept)
-        for change in self.pending[:kept]:
+        for change in self._kept(rng, policy):
             _apply_names(self.durable_entries, change)
         self.pending.clear()
         self.entries = dict(self.durable_entries)
         for name in sorted(self.entries):
             self.entries[name].crash(rng, policy)
+
+    def _kept(self, rng: Random, policy: CrashPolicy) -> "list[Link | Unlink | Rename]":
+        if policy is CrashPolicy.DROP_UNSYNCED:
+            return []
+        if policy is CrashPolicy.KEEP_ALL:
+            return self.pending
+        if policy is CrashPolicy.RANDOM:
+            return self.pending[: rng.randint(0, len(self.pending))]
+        kept: list[Link | Unlink | Rename] = []
+        lost: set[str] = set()
+        for change in self.pending:
+            concerned = {change.source, change.target} if isinstance(change, Rename) else {change.name}
+            if concerned & lost or rng.getrandbits(1):
+                lost |= concerned
+            else:
+                kept.append(change)
+        return kept
 
     def sync_all(self) -> None:
         self.sync()

@@ -250,6 +250,17 @@ class _Loader:
                     len(unflushed) - unflushed.index(last) - 1,
                 )
                 break
+            if following and not self._config.compact and segment.read_next_offset() < following[0].base_offset:
+                # Only compaction leaves gaps. This segment's end was not on the disk yet when later ones were.
+                logger.warning(
+                    "Segment %d of %s ends at offset %d, where the next one does not begin; %d later segments go",
+                    segment.base_offset,
+                    self._topic_partition,
+                    segment.read_next_offset(),
+                    len(following),
+                )
+                self._delete(following)
+                break
             before = recovered.tail
 
     def _recover_segment(

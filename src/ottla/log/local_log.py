@@ -203,21 +203,24 @@ class LocalLog:
     # -- removing -----------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> list[LogSegment]:
-        """Drop everything from ``offset`` on; returns the segments that went whole."""
+        """Drop everything from ``offset`` on, durably; returns the segments that went whole.
+
+        What came back after a crash would mix with what is appended from here on, and contradict its leader epochs.
+        """
         gone = [segment for segment in self.segments.values() if segment.base_offset > offset]
-        self.delete_segments(gone)
+        self.delete_segments(reversed(gone))  # the last one first: a crash in between leaves no hole
         if gone:
-            # A truncated segment that comes back after a crash would overlap what is appended from here on.
             self.context.runtime.files.sync_dir(self.directory)
-        self.segments.active.truncate_to(offset)
+        active = self.segments.active
+        active.truncate_to(offset)
+        active.log_file.sync()
         self._end_at(offset)
         return gone
 
     def truncate_fully_and_start_at(self, offset: int) -> list[LogSegment]:
         """Drop everything and begin anew; returns the segments that went."""
         gone = self.segments.values()
-        self.delete_segments(gone)
-        self.context.runtime.files.sync_dir(self.directory)
+        self.delete_segments(reversed(gone))
         self._begin_segment(offset)
         self._end_at(offset)
         return gone
@@ -251,7 +254,8 @@ class LocalLog:
 
         1. ``.cleaned`` → ``.swap``, the last first: from the moment the first one has its ``.swap`` name a restart
            completes the swap, and until then it throws everything away. 2. The old files become ``.deleted``. 3. The
-           suffix goes. Returns the old segments whose base offset no new one has.
+           suffix goes. Each step is on the disk before the next begins; the last one may come undone, and is done
+           again. Returns the old segments whose base offset no new one has.
         """
         files = self.context.runtime.files
         ordered = sorted(new_segments, key=lambda segment: segment.base_offset)
@@ -261,13 +265,13 @@ class LocalLog:
         files.sync_dir(self.directory)
         new_offsets = {segment.base_offset for segment in ordered}
         self._retire(replaced)
+        files.sync_dir(self.directory)
         for old in replaced:
             if old.base_offset not in new_offsets:
                 self.segments.remove(old.base_offset)
         for segment in ordered:
             self.segments.add(segment)
             segment.change_suffix("")
-        files.sync_dir(self.directory)
         return [old for old in replaced if old.base_offset not in new_offsets]
 
     # -- closing ------------------------------------------------------------------------------------------------------

@@ -339,11 +339,10 @@ class Log(ReadableLog):
         self.local.close_handlers()
 
     def delete(self) -> None:
-        """Remove the partition's directory and everything in it."""
+        """Remove the partition's directory and everything in it; what a crash brings back, a start deletes again."""
         with self.disk.doing("deleting the log"):
             self.close_handlers()
             self._runtime.files.remove_tree(self.directory)
-            self._runtime.files.sync_dir(self.data_directory)
 
     def __repr__(self) -> str:
         return (

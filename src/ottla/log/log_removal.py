@@ -69,12 +69,7 @@ class LogRemoval:
     def schedule_directory(self, path: str, config: LogConfig) -> None:
         """Have a directory deleted that a start has found renamed already."""
         files = self._runtime.files
-
-        def delete() -> None:
-            files.remove_tree(path)
-            files.sync_dir(path.rpartition("/")[0])
-
-        self._context.deletions.schedule(self._due_ms(config), path, delete)
+        self._context.deletions.schedule(self._due_ms(config), path, lambda: files.remove_tree(path))
 
     def _schedule(self, log: Log) -> None:
         self._context.deletions.schedule(self._due_ms(log.config), log.directory, log.delete)

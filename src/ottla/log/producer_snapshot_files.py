@@ -68,7 +68,7 @@ class ProducerSnapshotFiles:
         return decode_snapshot(self._files.read(self.path(offset)))
 
     def write(self, offset: int, entries: Iterable[ProducerEntry], *, sync: bool) -> str:
-        """Write a snapshot and return its path; with ``sync`` it is durable, name and contents."""
+        """Write a snapshot and return its path; with ``sync`` its contents are durable, its name not yet."""
         path = self.path(offset)
         data = encode_snapshot(entries)
         file = self._files.open(path, create=True)
@@ -79,8 +79,6 @@ class ProducerSnapshotFiles:
                 file.sync()
         finally:
             file.close()
-        if sync:
-            self._files.sync_dir(self._directory)
         if offset not in self:
             insort(self._offsets, offset)
         return path
@@ -97,21 +95,18 @@ class ProducerSnapshotFiles:
         finally:
             file.close()
 
-    def delete(self, offsets: Iterable[int]) -> bool:
-        """Delete these of the snapshots, and tell whether there were any."""
-        doomed = sorted(set(offsets) & set(self._offsets))
-        for offset in doomed:
+    def delete(self, offsets: Iterable[int]) -> None:
+        """Delete these of the snapshots, if they are there.
+
+        One that a crash brings back does no harm: recovery passes over the snapshots of what it scans.
+        """
+        for offset in sorted(set(offsets) & set(self._offsets)):
             self._offsets.remove(offset)
             try:
                 self._files.remove(self.path(offset))
                 logger.info("Deleted producer state snapshot %s", self.path(offset))
             except FileNotFoundError:
                 logger.info("Failed to delete producer state snapshot %s because it does not exist.", self.path(offset))
-        return bool(doomed)
-
-    def sync_deletions(self) -> None:
-        """Make sure that what was deleted does not come back after a crash."""
-        self._files.sync_dir(self._directory)
 
     def mark_for_deletion(self, offset: int) -> str | None:
         """Rename a snapshot to ``.deleted`` and forget it; its new path, or None if there was nothing to rename."""

@@ -37,7 +37,7 @@ class ProducerStateManager(ProducerTable):
     def take_snapshot(self, *, sync: bool = True) -> str | None:
         """Write a snapshot at the end offset and return its path; None if the last one is as good.
 
-        Without ``sync`` the caller sees to :meth:`flush_snapshot` and the directory, as it does when it rolls.
+        The caller syncs the directory; without ``sync`` he also sees to :meth:`flush_snapshot`, as when the log rolls.
         """
         if self.map_end_offset <= self._last_snap_offset:
             return None
@@ -108,7 +108,7 @@ class ProducerStateManager(ProducerTable):
         out_of_range = [
             offset for offset in self._snapshots.offsets if offset > log_end_offset or offset <= log_start_offset
         ]
-        self._delete_for_good(out_of_range)
+        self._snapshots.delete(out_of_range)
         if log_end_offset == self.map_end_offset:
             self.on_log_start_offset_incremented(log_start_offset)
             return
@@ -134,7 +134,7 @@ class ProducerStateManager(ProducerTable):
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and delete all snapshots: the log begins anew at ``offset``."""
         self.clear()
-        self._delete_for_good(self._snapshots.offsets)
+        self._snapshots.delete(self._snapshots.offsets)
         self._last_snap_offset = 0
         self.map_end_offset = offset
 
@@ -143,8 +143,3 @@ class ProducerStateManager(ProducerTable):
         logger.info("[%s] Reloading the producer state snapshots", self.partition)
         self.truncate_fully_and_start_at(0)
         self._snapshots.load()
-
-    def _delete_for_good(self, offsets: list[int]) -> None:
-        """Delete snapshots that would lie if a crash brought them back, once the log has grown past them again."""
-        if self._snapshots.delete(offsets):
-            self._snapshots.sync_deletions()

@@ -168,7 +168,6 @@ class ReadableLog:
         if offset <= self.log_start_offset:
             return False
         self.log_start_offset = offset
-        self.local.recovery_point = max(self.local.recovery_point, offset)
         self.leader_epochs.truncate_from_start(offset)
         self.producer_state.on_log_start_offset_incremented(offset)
         logger.info("Incremented log start offset of %s to %d due to %s", self.topic_partition, offset, reason)

@@ -195,6 +195,7 @@ class _Cleaner:
             cleaned.become_inactive()
             cleaned.flush()
             cleaned.set_modified_ms(group[-1].modified_ms)
+            task.files.sync_dir(task.directory)
         finally:
             cleaned.close_handlers()
         yield CleanedGroup(tuple(segment.base_offset for segment in group))
