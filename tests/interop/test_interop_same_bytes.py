@@ -80,7 +80,9 @@ def test_the_same_history_leaves_the_same_files(
         history = History(Random(f"{lives.__name__} {name} {seed}"), configs=CONFIGS[name])
         for _ in range(3):
             lives(history)
-            history.add("time", history.now_ms - 3000)
+            if history.log_start_offset == 0:
+                # Where the record with that timestamp is gone, we look on in later segments and Apache gives up.
+                history.add("time", history.now_ms - 3000)
         assert_same_bytes(oracle, history, scratch / str(seed))
 
 
@@ -105,7 +107,6 @@ def compacted(name: str, seed: int, codecs: tuple[Compression, ...]) -> History:
         history.live(30)
         history.add("roll")
         history.add("clean")
-        history.add("time", history.now_ms - 3000)
         if seed % 2:
             history.restart(clean=True)
             history.add("high_watermark", history.end_offset)
