@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from ottla.log.disk_guard import DiskGuard
 from ottla.log.local_log import LocalLog
 from ottla.log.producer_state import ProducerStateManager
+from ottla.log.segment import LogSegment
 from ottla.log.shared_flush import SharedFlush
 
 
@@ -22,6 +23,7 @@ class LogFlusher:
         self._runtime = local.context.runtime
         self._shared = SharedFlush(self._runtime, self._flush_to)
         self._unsynced_snapshots: list[int] = []
+        self._unsynced_sealed: list[LogSegment] = []
         self._truncations = 0
 
     def flush(self) -> Awaitable[None]:
@@ -32,6 +34,10 @@ class LogFlusher:
         """Flush the segments below ``end_offset``, where a new one begins, and the producer snapshot taken there."""
         if has_snapshot:
             self._unsynced_snapshots.append(end_offset)
+        sealed = self._local.segments.floor(end_offset - 1)
+        if sealed is not None:
+            # Sealing has trimmed its files and written its last time index entry, even if all records are on the disk.
+            self._unsynced_sealed.append(sealed)
         return self._shared.request(end_offset)
 
     def forget_running_flush(self) -> None:
@@ -41,10 +47,12 @@ class LogFlusher:
     async def _flush_to(self, end_offset: int) -> None:
         local, files, producer_state = self._local, self._runtime.files, self._producer_state
         recovery_point, truncations, directory = local.recovery_point, self._truncations, local.directory
-        if end_offset <= recovery_point and not self._unsynced_snapshots:
+        if end_offset <= recovery_point and not self._unsynced_snapshots and not self._unsynced_sealed:
             return
         snapshots, self._unsynced_snapshots = self._unsynced_snapshots, []
         segments = local.segments.between(recovery_point, end_offset) if end_offset > recovery_point else []
+        segments = [one for one in self._unsynced_sealed if one not in segments] + segments
+        self._unsynced_sealed.clear()
         sealed = [segment for segment in segments if segment is not local.segments.active]
 
         def sync() -> None:
@@ -67,6 +75,7 @@ class LogFlusher:
             ):
                 # A renamed directory or a deleted segment: look again at what the log is now.
                 self._unsynced_snapshots = snapshots + self._unsynced_snapshots
+                self._unsynced_sealed += [one for one in sealed if local.segments.floor(one.base_offset) is one]
                 await self._flush_to(min(end_offset, local.log_end_offset))
                 return
             raise self._disk.failed("flushing", error) from error

@@ -48,7 +48,9 @@ def _find(log: Log, timestamp: int) -> TimestampedOffset | None:
     for segment in log.segments.values():
         if segment.largest_timestamp_ms >= timestamp:
             found = segment.find_offset_by_timestamp(timestamp, log.log_start_offset)
-            return None if found is None else TimestampedOffset(found[0], found[1], _epoch(found[2]))
+            if found is not None:
+                return TimestampedOffset(found[0], found[1], _epoch(found[2]))
+            # What has the timestamp lies below the log's start or was compacted away. Apache Kafka gives up here.
     return None
 
 
