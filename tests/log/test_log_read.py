@@ -4,6 +4,7 @@ import pytest
 
 from ottla.common.errors import OffsetOutOfRangeError
 from ottla.config.topic import LogConfig
+from ottla.log.local_log import GAP_MAX
 from ottla.log.log import FetchIsolation, Log
 from ottla.log.txn_index import AbortedTxn
 from ottla.records.batch import RecordBatch
@@ -162,9 +163,9 @@ def test_reads_across_what_compaction_left_out() -> None:
     log = Machine(A).load(LogConfig(index_interval_bytes=1))
     for offset in (0, 5, 9):
         log.append_as_follower(batch(2, base_offset=offset), 0)
-    log.roll(20)
+    log.roll(30)
     log.append_as_follower(batch(2, base_offset=30), 0)
-    assert log.segments.base_offsets == [0, 20]
+    assert log.segments.base_offsets == [0, 11], "a segment begins where the one before it ends"
     expected = {2: 5, 4: 5, 6: 5, 7: 9, 10: 9, 11: 30, 19: 30, 20: 30, 29: 30, 31: 30}
     assert {offset: RecordBatch(log.read(offset, MAX).read()).base_offset for offset in expected} == expected
     assert log.read(32, MAX).records is None
@@ -173,11 +174,12 @@ def test_reads_across_what_compaction_left_out() -> None:
 def test_a_gap_at_the_end_of_the_log() -> None:
     log = Machine(A).load()
     append(log, 2)
-    log.roll(10)
-    log.local.log_end_offset = 10
+    far = 2 + GAP_MAX + 1
+    log.roll(far)
+    log.local.log_end_offset = far
     fetched = log.read(5, MAX)
     assert fetched.records is None
-    assert fetched.start == (10, 10, 0)
+    assert fetched.start == (far, far, 0)
 
 
 def test_what_was_read_before_a_deletion_can_still_be_sent_until_the_delay_is_over() -> None:

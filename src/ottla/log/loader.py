@@ -12,9 +12,9 @@ from collections.abc import Generator, Iterator, Sequence
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
-from ottla.log.epoch_recovery import RecoveringEpochs, rebuild_epochs
+from ottla.log.epoch_recovery import RecoveringEpochs, rebuild_epochs, restore_first_epochs
 from ottla.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochCache
-from ottla.log.local_log import LocalLog
+from ottla.log.local_log import GAP_MAX, LocalLog
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
 from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
@@ -122,6 +122,8 @@ class _Loader:
         log_end_offset = yield from self._recover()
         self._epochs.truncate_from_end(log_end_offset)
         log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
+        if not self._clean_shutdown:
+            restore_first_epochs(self._epochs, self._segments.between(log_start_offset, log_end_offset), log_start_offset)
         self._epochs.truncate_from_start(log_start_offset)
         self._epochs.flush()
         producer_state = self._new_producer_state()
@@ -250,8 +252,7 @@ class _Loader:
                     len(unflushed) - unflushed.index(last) - 1,
                 )
                 break
-            if following and not self._config.compact and segment.read_next_offset() < following[0].base_offset:
-                # Only compaction leaves gaps. This segment's end was not on the disk yet when later ones were.
+            if following and self._lost_its_end(segment, following[0]):
                 logger.warning(
                     "Segment %d of %s ends at offset %d, where the next one does not begin; %d later segments go",
                     segment.base_offset,
@@ -262,6 +263,15 @@ class _Loader:
                 self._delete(following)
                 break
             before = recovered.tail
+
+    def _lost_its_end(self, segment: LogSegment, following: LogSegment) -> bool:
+        """Whether the batches between two segments never reached the disk, though later ones did.
+
+        A segment begins where the one before it ends (``LocalLog.roll``), and the cleaner touches nothing that the
+        recovery point on the disk does not cover. See docs/decisions/0008-no-hole-after-a-power-loss.md.
+        """
+        gap = following.base_offset - segment.read_next_offset()
+        return not self._config.compact and 0 < gap <= GAP_MAX
 
     def _recover_segment(
         self,

@@ -7,7 +7,7 @@ may raise OSError; the caller decides that the disk has failed.
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ottla.common.errors import OffsetOutOfRangeError
 from ottla.common.topic_partition import TopicPartition
@@ -23,6 +23,9 @@ from ottla.protocol.file_slice import FileSlice
 from ottla.records.append_info import AppendInfo
 
 logger = logging.getLogger(__name__)
+
+GAP_MAX: Final = 1 << 30
+"""Segments further apart than this are so on purpose; nearer ones have no gap between them, unless by compaction."""
 
 
 class FetchData(NamedTuple):
@@ -80,10 +83,17 @@ class LocalLog:
         self.segments.active.append(info.records, info.batches)
         self.log_end_offset = info.last_offset + 1
 
-    def roll(self, expected_next_offset: int = 0) -> LogSegment:
-        """Seal the active segment and begin a new one at the end of the log, or further on."""
-        new_offset = max(expected_next_offset, self.log_end_offset)
+    def roll(self, next_offset: int | None = None) -> LogSegment:
+        """Seal the active segment and begin a new one where its last batch ends.
+
+        Only a batch too far away to be indexed from there (``next_offset``) begins its own segment. Apache Kafka
+        leaves a gap wherever there is one in the offsets; without any, recovery can tell that the end of a segment
+        was lost.
+        """
         active = self.segments.active
+        new_offset = active.read_next_offset()
+        if next_offset is not None and next_offset - new_offset > GAP_MAX:
+            new_offset = next_offset
         if new_offset == active.base_offset and active.size == 0:
             # An index can be full without an entry when it is smaller than one; a fresh segment takes its place.
             logger.warning("Rolling the empty segment %d of %s anew", new_offset, self.topic_partition)

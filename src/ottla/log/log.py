@@ -175,11 +175,11 @@ class Log(ReadableLog):
             self.leader_epochs.assign(leader_epoch, start_offset)
         self._epoch = leader_epoch
 
-    def roll(self, expected_next_offset: int = 0) -> LogSegment:
+    def roll(self, next_offset: int | None = None) -> LogSegment:
         """Begin a new segment; the sealed one is flushed in the background."""
         with self.disk.doing("rolling log segment"):
             self._metadata_file.maybe_flush()
-            segment = self.local.roll(expected_next_offset)
+            segment = self.local.roll(next_offset)
             self.producer_state.update_map_end_offset(segment.base_offset)
             snapshot = self.producer_state.take_snapshot(sync=False)
             self._known_position = None

@@ -66,7 +66,13 @@ class LogManager:
         self._identity = (cluster_id, node_id)
         self._on_directory_failure = on_directory_failure
         self._checkpoints = {path: self._checkpoints_of(path) for path in config.log_dirs}
-        self.cleaner = LogCleaner(runtime, config, self.logs, config.log_dirs)
+        self.cleaner = LogCleaner(
+            runtime,
+            config,
+            self.logs,
+            config.log_dirs,
+            before_swaps=lambda path: self._checkpoints[path].write_recovery_points(),
+        )
         self._removal = LogRemoval(self.context, self.cleaner, self._checkpoints)
         self._startup = LogStartup(
             self.context,

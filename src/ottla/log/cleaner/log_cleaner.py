@@ -5,7 +5,7 @@ when its log is wanted for something else; the groups of segments that were swap
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Final
 
@@ -48,8 +48,13 @@ class LogCleaner(LogCleanerManager):
         config: BrokerLogConfig,
         logs: Mapping[TopicPartition, Log],
         data_directories: Iterable[str],
+        before_swaps: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
+        """``before_swaps`` is awaited with the data directory before a run replaces segments in it: the recovery point
+        there must cover them, because compaction leaves gaps, which recovery takes for a loss.
+        """
         super().__init__(runtime, logs, data_directories)
+        self._before_swaps = before_swaps
         self._config = config
         self._throttler = Throttler(config.log_cleaner_io_max_bytes_per_second, runtime.clock.monotonic_ms())
         self._shutdown = False
@@ -105,6 +110,8 @@ class LogCleaner(LogCleanerManager):
 
     async def _clean(self, log: Log, to_clean: LogToClean) -> tuple[int, CleanerStats]:
         task = self.task(log, to_clean)
+        if self._before_swaps is not None:
+            await self._before_swaps(log.data_directory)
         segments = {segment.base_offset: segment for segment in log.segments.values()}
         try:
             async with aclosing(self._runtime.work(clean_segments, task)) as reports:
