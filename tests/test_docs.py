@@ -1,0 +1,49 @@
+"""The documents stay true: what they name exists, what they link to is there, and the README's example runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_ROOMS = ("common", "config", "log", "protocol", "records", "runtime")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)", document.read_text())
+    missing = [t for t in targets if "://" not in t and not (document.parent / t).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_exist(document: Path) -> None:
+    """A path in backquotes is one of ours: from the root, below src/ottla, or below tests."""
+    named = re.findall(r"`((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|java|md|txt))?)`", document.read_text())
+    ours = [
+        path
+        for path in named
+        if path.split("/")[0] in (*_ROOMS, "bench", "docs", "src", "tests", "sim", "interop", "chaos")
+    ]
+    missing = [path for path in ours if not any((ROOT / base / path).exists() for base in ("", "src/ottla", "tests"))]
+    assert missing == []
+
+
+def test_every_section_of_the_seeds_has_a_row() -> None:
+    """Only where the seeds are at hand: they are not part of the package."""
+    seeds = ROOT.parent / "shared" / "seeds"
+    if not seeds.is_dir():
+        return
+    table = (ROOT / "docs" / "seeds.md").read_text()
+    headings = re.findall(r"^## (.+)$", next(seeds.glob("000_*")).read_text(), re.MULTILINE)
+    missing = [
+        heading for heading in headings if heading.split(" (")[0] not in table and heading != "Related Documentation"
+    ]
+    assert missing == []
+
+
+def test_the_readme_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(compile(example.replace("/var/lib/ottla", str(tmp_path)), "README.md", "exec"), {})
+    assert capsys.readouterr().out == "0 b'key' b'value'\n"
