@@ -30,7 +30,7 @@ class Ledger:
     There is more than one only while the log is being truncated: a crash leaves it as it was, or as it becomes.
     """
 
-    def __init__(self, *, compacted: bool = False) -> None:
+    def __init__(self, *, compacted: bool = False, exists: bool = True) -> None:
         self.compacted = compacted
         self.histories = [History()]
         self.start_min = 0
@@ -39,7 +39,7 @@ class Ledger:
         """The log start offset that was asked for, or allowed by retention."""
         self.holes_allowed = False
         """Whether what was not flushed may be missing in the middle: of a compacted log nobody can tell."""
-        self.exists = True
+        self.exists = exists
         """False while a deletion may or may not have happened, or has."""
         self.must_be_gone = False
         self.damaged_from: int | None = None

@@ -62,8 +62,9 @@ def delete_records(machine: Machine) -> Iterator[None]:
     write_segments(machine)
     yield
     machine.delete_records(PLAIN, 17)
-    machine.checkpoint()
+    machine.epoch = 5
     machine.append(PLAIN)
+    machine.checkpoint()
     machine.retain(PLAIN)
     machine.checkpoint()
     machine.run_deletions()

@@ -53,14 +53,38 @@ class RecoveringEpochs:
 
 def rebuild_epochs(epochs: LeaderEpochCache, segments: Iterable[LogSegment]) -> None:
     """Assign the epochs of all batches anew, by their headers; damage ends a segment's part."""
+    epochs.assign_all(_read_epochs(segments, 1 << 63))
+
+
+def restore_first_epochs(epochs: LeaderEpochCache, segments: Iterable[LogSegment], log_start_offset: int) -> None:
+    """Find the epochs between the start of the log and the first one known.
+
+    The start had moved further, and the epochs below were forgotten; then a crash took the new start, but not that.
+    """
+    known = epochs.entries
+    first_known_offset = known[0].start_offset if known else 1 << 63
+    if first_known_offset <= log_start_offset:
+        return
+    found = _read_epochs(segments, first_known_offset)
+    if found:
+        epochs.clear()
+        epochs.assign_all([*found, *known])
+
+
+def _read_epochs(segments: Iterable[LogSegment], end_offset: int) -> list[EpochEntry]:
+    """The epochs of the batches below ``end_offset``."""
     found: list[EpochEntry] = []
     latest_epoch = -1
     for segment in segments:
+        if segment.base_offset >= end_offset:
+            break
         try:
             for batch in segment.read_batches():
+                if batch.base_offset >= end_offset:
+                    break
                 if batch.partition_leader_epoch > latest_epoch:
                     latest_epoch = batch.partition_leader_epoch
                     found.append(EpochEntry(latest_epoch, batch.base_offset))
         except CorruptRecordError as error:
             logger.warning("Leader epochs after a damaged batch are not found again: %s", error)
-    epochs.assign_all(found)
+    return found
