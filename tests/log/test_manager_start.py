@@ -171,6 +171,27 @@ def test_a_checkpoint_names_only_starts_that_the_first_segment_does_not_tell() -
     assert OffsetCheckpoint(machine.files, f"{A}/log-start-offset-checkpoint").read() == {T1: 1}
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_start_offset_beyond_the_end_hides_the_records_but_destroys_nothing(
+    caplog: pytest.LogCaptureFixture, clean: bool
+) -> None:
+    machine = Machine(A)
+    manager = machine.start()
+    append(manager.get_or_create_log(T0), 3)
+    run(manager.stop())
+    if not clean:
+        machine.files.remove(f"{A}/{CLEAN_SHUTDOWN_FILE}")
+    path = f"{A}/topic-0/{0:020d}.log"
+    records = machine.files.read(path)
+    OffsetCheckpoint(machine.files, f"{A}/log-start-offset-checkpoint").write({T0: 900})
+    log = machine.start().logs[T0]
+    assert (log.log_start_offset, log.log_end_offset) == (900, 900)
+    append(log, 1)
+    assert offsets_in(log.read(900, 1000).read()) == [900]
+    assert machine.files.read(f"{path}.stray") == records
+    assert "or the checkpoint is damaged" in messages(caplog)
+
+
 def test_a_damaged_checkpoint_costs_a_scan_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     machine = Machine(A)
     manager = machine.start()

@@ -123,7 +123,7 @@ class _Loader:
         self._epochs.truncate_from_end(log_end_offset)
         log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
         if not self._clean_shutdown:
-            restore_first_epochs(self._epochs, self._segments.between(log_start_offset, log_end_offset), log_start_offset)
+            restore_first_epochs(self._epochs, self._segments.values(), log_start_offset)
         self._epochs.truncate_from_start(log_start_offset)
         self._epochs.flush()
         producer_state = self._new_producer_state()
@@ -197,13 +197,15 @@ class _Loader:
             log_end_offset = yield from self._read_log_end_offset(self._segments.active)
             if log_end_offset >= self._log_start_offset:
                 return log_end_offset
-            logger.warning(
-                "Deleting all segments of %s because its end offset %d is smaller than its start offset %d",
+            logger.error(
+                "Putting aside all segments of %s (as *%s) because its end offset %d is smaller than its checkpointed "
+                "start offset %d. Either its last records were lost with the power, or the checkpoint is damaged.",
                 self._topic_partition,
+                names.STRAY_SUFFIX,
                 log_end_offset,
                 self._log_start_offset,
             )
-            self._delete(self._segments.values())
+            self._put_aside(self._segments.values())
             self._epochs.clear()
             self._new_producer_state().truncate_fully_and_start_at(self._log_start_offset)
         self._segments.add(self._open_segment(self._log_start_offset, new=True))
@@ -309,6 +311,13 @@ class _Loader:
                 self._segments.remove(segment.base_offset)
             segment.delete_files()
         self._files.sync_dir(self._directory)
+
+    def _put_aside(self, segments: list[LogSegment]) -> None:
+        """Take segments out of the log, but not from the disk: all that speaks against them is an unchecked file."""
+        for segment in segments:
+            self._segments.remove(segment.base_offset)
+            segment.close_handlers()
+            segment.change_suffix(names.STRAY_SUFFIX)
 
     def _open_segment(self, base_offset: int, *, new: bool = False) -> LogSegment:
         make = LogSegment.open if new else LogSegment

@@ -21,6 +21,8 @@ CLEANED_SUFFIX: Final = ".cleaned"
 """Follows the suffix of a file that the cleaner is still writing."""
 SWAP_SUFFIX: Final = ".swap"
 """Follows the suffix of a finished file that takes the place of others."""
+STRAY_SUFFIX: Final = ".stray"
+"""Follows the suffix of a file that was put aside for somebody to look at; nothing here reads or deletes it."""
 
 DELETE_DIR_SUFFIX: Final = "-delete"
 FUTURE_DIR_SUFFIX: Final = "-future"
