@@ -1,5 +1,6 @@
 # make run    a demonstration of the log        make test   everything that guards a change
 # make bench  benchmark tables                  make setup  .venv with locked dependencies (called by the others)
+# make chaos  200 kills; KILLS=n, SEED=n        (make test has a short run of it)
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
 # ~/.cache/ottla for the Java and the Apache Kafka that the tests compare with).
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 
-.PHONY: setup run test lint bench lock clean
+.PHONY: setup run test lint bench chaos lock clean
 
 setup: $(VENV)/.ready
 
@@ -33,6 +34,10 @@ lint: setup
 # loadgroup: what asks Apache Kafka runs on one worker, beside everything else on the other.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Five minutes on two cores. A failure prints the seed; timing is not in the seed, so it may take a few runs again.
+chaos: setup
+	$(BIN)/python -m tests.chaos --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED))
 
 bench: setup
 	$(BIN)/python -m bench

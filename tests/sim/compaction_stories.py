@@ -58,7 +58,7 @@ def interrupted_swap(renames: int) -> Callable[[Machine], Iterator[None]]:
 
     def story(machine: Machine) -> Iterator[None]:
         dirty_again(machine)
-        machine.interrupt(machine.clean, renames)
+        machine.interrupt(COMPACTED, machine.clean, renames)
         yield
         machine.start()
         machine.check()

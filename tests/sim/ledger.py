@@ -37,6 +37,8 @@ class Ledger:
         """The log start offset that is durable."""
         self.start_max = 0
         """The log start offset that was asked for, or allowed by retention."""
+        self.given_up_below = 0
+        """The highest of them ever. A crash may bring records back, but not what was known of their producers."""
         self.holes_allowed = False
         """Whether what was not flushed may be missing in the middle: of a compacted log nobody can tell."""
         self.exists = exists
@@ -46,6 +48,11 @@ class Ledger:
         """A test has damaged the batch here: the log ends before it."""
         self.remembered_producers = set[int]()
         """Producers that must be known although their batches were given up: a durable snapshot has them."""
+
+    @property
+    def wanted_from(self) -> int:
+        """Nobody has asked yet to give up what lies from here on."""
+        return max(self.given_up_below, self.start_max)
 
     @property
     def current(self) -> History:
@@ -85,5 +92,6 @@ class Ledger:
     def settle(self, history: History, log_start_offset: int, log_end_offset: int) -> None:
         """Take what a start has found for the truth from now on."""
         self.histories = [History(history.up_to(log_end_offset).batches, log_end_offset)]
+        self.given_up_below = max(self.given_up_below, self.start_max)
         self.start_min = self.start_max = log_start_offset
         self.damaged_from = None

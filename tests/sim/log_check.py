@@ -72,7 +72,7 @@ def _check(log: Log, ledger: Ledger, history: History) -> None:
     replayed = replay(expected)
     _check_epochs(log, replayed)
     _check_producers(log, replayed, served, ledger)
-    _check_transactions(log, replayed, served, aborted_offsets(expected), is_compacted=ledger.compacted)
+    _check_transactions(log, replayed, served, aborted_offsets(expected), ledger)
     for segment in log.segments.values():
         _check_indexes(segment, is_active=segment is log.segments.active)
     _check_files(log)
@@ -210,27 +210,27 @@ def _check_producers(log: Log, replayed: Replayed, served: list[bytes], ledger: 
     """Producers with data in the log are known exactly; what is known of others comes from snapshots, or markers."""
     known = producer_facts(log.producer_state)
     views = [RecordBatch(data) for data in served]
-    present = {batch.producer_id for batch in views if not batch.is_control} - {-1}
+    wanted = [batch for batch in views if not batch.is_control and batch.last_offset >= ledger.wanted_from]
+    present = {batch.producer_id for batch in wanted} - {-1}
     for producer_id in sorted(present | known.keys() | ledger.remembered_producers):
         facts, expected = known.get(producer_id), replayed.producers.get(producer_id)
         is_exact = producer_id in present or producer_id in ledger.remembered_producers
         if not is_exact and facts is not None and expected is not None and facts.last_sequence < 0:
             expected = expected._replace(last_sequence=-1, last_offset=-1)
         txn_first_offset = expected.current_txn_first_offset if expected is not None else None
-        if txn_first_offset is not None and txn_first_offset < log.log_start_offset and facts is not None:
+        if txn_first_offset is not None and txn_first_offset < ledger.wanted_from and facts is not None:
             facts = facts._replace(current_txn_first_offset=txn_first_offset)  # where it began was given up
         assert facts == expected, f"producer {producer_id} is known as {facts}, and wrote {expected}"
 
 
-def _check_transactions(
-    log: Log, replayed: Replayed, served: list[bytes], aborted: set[int], *, is_compacted: bool
-) -> None:
+def _check_transactions(log: Log, replayed: Replayed, served: list[bytes], aborted: set[int], ledger: Ledger) -> None:
     """A READ_COMMITTED consumer, who skips by the transaction index, sees nothing that was aborted, and all else."""
-    start = log.log_start_offset
-    indexed = log.aborted_transactions(start, log.log_end_offset)
-    if not is_compacted:
+    indexed = log.aborted_transactions(log.log_start_offset, log.log_end_offset)
+    if not ledger.compacted:
         # Of a transaction whose first records were given up, nobody need know that there is something to skip.
-        expected = {(txn.producer_id, txn.last_offset): txn.first_offset >= start for txn in replayed.aborted}
+        expected = {
+            (txn.producer_id, txn.last_offset): txn.first_offset >= ledger.wanted_from for txn in replayed.aborted
+        }
         found = {(txn.producer_id, txn.last_offset) for txn in indexed}
         missing = {txn for txn, is_whole in expected.items() if is_whole} - found
         assert not missing, f"aborted, and not in the index, by producer and marker: {sorted(missing)}"
@@ -240,7 +240,8 @@ def _check_transactions(
         if batch.is_transactional and not batch.is_control:
             for record in decode_records(batch):
                 is_skipped = (batch.producer_id, record.offset) in skipped
-                assert is_skipped or record.offset not in aborted, f"{record} was aborted, and is served"
+                is_served = not is_skipped and record.offset >= ledger.wanted_from
+                assert not is_served or record.offset not in aborted, f"{record} was aborted, and is served"
                 assert not is_skipped or record.offset in aborted, f"{record} was not aborted, and is skipped"
 
 

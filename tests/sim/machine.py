@@ -237,12 +237,13 @@ class Machine:
         run(self.manager.replace_current_with_future(partition))
         self.is_moving = False
 
-    def interrupt(self, action: Callable[[], None], renames: int) -> None:
-        """Let the power go off in the middle of ``action``; what was done is kept."""
+    def interrupt(self, partition: TopicPartition, action: Callable[[], None], renames: int) -> None:
+        """Let the power go off after so many renames of a partition's files; what was done is kept."""
+        directory = self.log(partition).directory
         rename, done = self.disk.rename, count()
 
         def rename_or_stop(source: str, target: str) -> None:
-            if next(done) == renames:
+            if source.startswith(directory) and next(done) == renames:
                 self.disk.power_off_after(0)
             rename(source, target)
 
