@@ -32,8 +32,8 @@ STORIES: dict[str, Story] = {
         log_stories.stop_unflushed,
         log_stories.delete_log,
         log_stories.replace_current_with_future,
-        recovery_stories.recovery,
         recovery_stories.recovery_of_a_compacted_log,
+        recovery_stories.recovery,
         recovery_stories.recovery_of_indexes,
         recovery_stories.recovery_of_everything_lost,
     )
