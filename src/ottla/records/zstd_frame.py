@@ -1,13 +1,18 @@
 """Zstandard frames: how much can come out of them, read from their headers before anything is decompressed.
 
+The usual stream is one frame that states its size; it goes through a kept context, because setting one up costs as much
+as decompressing a small batch. Any other stream, and any damage, takes the general way.
+
 Streams of several frames and skippable frames are valid, and Apache's reader takes them. Frames written by streaming
 clients carry no content size; then each compressed block counts as the 128 KiB that a block yields at most.
 """
 
 import struct
+from collections import defaultdict
 from typing import Final
 
 import cramjam
+import zstandard
 
 from ottla.records.bounded_output import decompress_bounded, too_large
 
@@ -19,15 +24,41 @@ _DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
 _UINT32_LE: Final = struct.Struct("<I")
 
+# A context serves one call at a time, and calls release the GIL: whoever needs one takes it out and puts it back.
+_idle_compressors: Final[defaultdict[int, list[zstandard.ZstdCompressor]]] = defaultdict(list)
+_idle_decompressors: Final[list[zstandard.ZstdDecompressor]] = []
+
 
 def compress(data: memoryview, level: int) -> bytes:
     """One frame that holds ``data``."""
-    return bytes(cramjam.zstd.compress(data, level=level))
+    idle = _idle_compressors[level]
+    try:
+        compressor = idle.pop()
+    except IndexError:
+        compressor = zstandard.ZstdCompressor(level=level)
+    frame = compressor.compress(data)
+    idle.append(compressor)
+    return frame
 
 
 def decompress(data: memoryview, max_bytes: int) -> bytes:
     """The content of all frames in ``data``, at most ``max_bytes``."""
+    try:
+        if 0 < zstandard.frame_content_size(data) <= max_bytes:
+            return _decompress_frame(data)
+    except zstandard.ZstdError:
+        pass  # more than one frame, or damage: the general way finds out
     return decompress_bounded("zstd", cramjam.zstd.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
+
+
+def _decompress_frame(data: memoryview) -> bytes:
+    try:
+        decompressor = _idle_decompressors.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor()
+    content = decompressor.decompress(data, allow_extra_data=False)
+    _idle_decompressors.append(decompressor)
+    return content
 
 
 def _content_bound(data: memoryview, max_bytes: int) -> int:
