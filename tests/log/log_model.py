@@ -237,11 +237,13 @@ def holes_of(log: Log) -> list[range]:
     return [range(before.read_next_offset(), after.base_offset) for before, after in pairwise(segments)]
 
 
-def without(holes: list[range], log: Log, model: LogModel) -> LogModel:
-    """The model as far as the log goes, and without its holes."""
+def without(holes: list[range], log: Log, model: LogModel, compacted: LogModel) -> LogModel:
+    """The model as far as the log goes, without what fell into a hole that compaction did not make."""
+    gone = {batch.base_offset for batch in compacted.batches if not batch.records}
     kept = [
         batch
         for batch in model.batches
-        if batch.last_offset < log.log_end_offset and not any(batch.base_offset in hole for hole in holes)
+        if batch.last_offset < log.log_end_offset
+        and (batch.base_offset in gone or not any(batch.base_offset in hole for hole in holes))
     ]
     return replace(model, batches=kept, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset)

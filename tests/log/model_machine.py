@@ -177,7 +177,7 @@ class ModelMachine(RuleBasedStateMachine):
         assert self.log_start_offset <= log.log_start_offset <= max(self.model.log_start_offset, self.log_start_offset)
         found = fetch_all(log, MANY_BYTES)
         holes = holes_of(log) if self.config.compact else []
-        whole, least = (without(holes, log, timeline) for timeline in (timelines[0], timelines[-1]))
+        whole, least = (without(holes, log, timeline, timelines[-1]) for timeline in (timelines[0], timelines[-1]))
         assert set(least.records()) <= set(found), f"{log} holds {found}, and lacks some of {least.records()}"
         assert found == [record for record in whole.records() if record in set(found)], f"{log} holds {found}"
         assert log.log_end_offset == max(log.log_start_offset, whole.end_of_batches, log.segments.active.base_offset)
@@ -209,7 +209,11 @@ class ModelMachine(RuleBasedStateMachine):
         """
         self.model.forgotten = {}
         for producer_id, txn in self.model.open_transactions().items():
-            mine = [b for b in self.model.batches if b.producer_id == producer_id and b.base_offset >= txn.first_offset]
+            mine = [
+                batch
+                for batch in self.model.batches
+                if batch.producer_id == producer_id and batch.transactional and batch.base_offset >= txn.first_offset
+            ]
             left = [b for b in mine if b.records and b.last_offset >= self.log.log_start_offset]
             entry = self.log.producer_state.last_entry(producer_id)
             known = entry.current_txn_first_offset if entry is not None else None
