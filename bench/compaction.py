@@ -24,12 +24,12 @@ from ottla.runtime.live import AsyncioRuntime
 from ottla.runtime.posix import PosixFiles
 from tests.oracle import Oracle
 
-_LOG_BYTES = 256 << 20
-_SEGMENT_BYTES = 32 << 20
-_KEYS = 500_000
+_LOG_BYTES = 512 << 20
+_SEGMENT_BYTES = 64 << 20
+_KEYS = 1_000_000
 _RECORDS_A_BATCH = 140
 _VALUE_BYTES = 80
-_WARM_UPS = 2
+_WARM_UPS = 1
 _TOPIC_CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(_SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0"}
 _PARTITION = TopicPartition("compacted", 0)
 
@@ -49,7 +49,7 @@ def run(rounds: int = 3) -> list[Row]:
             our_s, their_s = median(cost[index] for cost in ours), median(cost[index] for cost in theirs)
             rows.append(
                 Row(
-                    f"256 MiB of ~16 KiB batches, {compression.name.lower()} ({label})",
+                    f"512 MiB of ~16 KiB batches, {compression.name.lower()} ({label})",
                     f"{their_s / our_s:.2f} × Apache ({our_s:.2f} against {their_s:.2f} s)",
                     "≥ 1 ×" if label == "wall" else "",
                     our_s <= their_s if label == "wall" else None,
