@@ -136,13 +136,15 @@ class LogMachine(ModelMachine):
 
     @rule(data=st.data())
     def truncate_to(self, data: st.DataObject) -> None:
-        """To where an epoch can end, between two batches, and not into what was cleaned, which is replicated. A
-        truncation is on the disk when it returns; the next leader's epoch is a new one.
+        """Not into what was cleaned, which is replicated. A truncation is on the disk when it returns; the next leader's
+        epoch is a new one.
         """
         lowest = max(self.model.log_start_offset, self.cleaned_end)
         starts = [batch.base_offset for batch in self.model.batches if batch.base_offset >= lowest]
-        # Mostly the last few, such as a marker whose transaction then ends otherwise.
-        offset = data.draw(st.sampled_from([self.model.log_end_offset, *starts[-3:] * 3, *starts]))
+        # Mostly to one of the last few batches, such as a marker whose transaction then ends otherwise; also into one.
+        inside = st.integers(min(lowest, self.model.log_end_offset), self.model.log_end_offset)
+        between = st.sampled_from([self.model.log_end_offset, *starts[-3:] * 3, *starts])
+        offset = data.draw(between | inside)
         self.replicate(True)
         self.recovery_point = min(self.recovery_point, offset)
         if self.log.truncate_to(offset):
