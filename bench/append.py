@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import partial
 
 from bench.measure import Cost, Row, alternate, cost_of, print_table
 from bench.workload import batch_of, open_log, scratch_directory
@@ -17,8 +18,8 @@ def run(rounds: int = 9) -> list[Row]:
         with scratch_directory() as directory:
             costs = alternate(
                 {
-                    "append": lambda size=size_bytes, n=count, path=directory: _append(path, size, n),  # type: ignore[misc]
-                    "write": lambda size=size_bytes, n=count, path=directory: _write(path, size, n),  # type: ignore[misc]
+                    "append": partial(_append, directory, size_bytes, count),
+                    "write": partial(_write, directory, size_bytes, count),
                 },
                 rounds,
             )

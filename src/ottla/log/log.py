@@ -113,8 +113,6 @@ class Log(ReadableLog):
         """Write batches as the leader has them; they must follow the end of the log."""
         self.disk.check()
         info = analyze_replicated(records, next_offset=self.local.log_end_offset, leader_epoch=leader_epoch)
-        if not info.batches:
-            return info
         return self._append(info, AppendOrigin.REPLICATION, self._clock.now_ms(), SENTINEL, TV_UNKNOWN)
 
     def _append(
@@ -123,6 +121,8 @@ class Log(ReadableLog):
         local = self.local
         batches = info.batches
         size = info.size_in_bytes
+        if not batches:
+            return info
         try:
             segment = local.segments.active
             if segment.size + size > self._segment_bytes or segment.should_roll(

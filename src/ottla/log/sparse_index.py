@@ -6,6 +6,7 @@ Entries not yet in the file are never missed: recovery rebuilds the indexes of e
 """
 
 import sys
+from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from struct import Struct
@@ -17,7 +18,7 @@ from ottla.runtime.port import File, Files
 _MEMORY_BYTES_AN_ENTRY = 12
 
 
-class SparseIndex:
+class SparseIndex(ABC):
     """Sorted entries of one segment. Subclasses say how an entry looks (``ENTRY``) and decode many at once."""
 
     ENTRY: ClassVar[Struct]
@@ -100,8 +101,9 @@ class SparseIndex:
             return None
         return f"{self._odd_bytes} bytes of {self.path} are not a whole entry of {self.ENTRY.size}"
 
+    @abstractmethod
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
-        raise NotImplementedError
+        """Keys and values of a file image."""
 
     def unload(self) -> None:
         """Forget the entries of a sealed index; the file has them."""
