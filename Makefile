@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 
-.PHONY: setup run test lint bench chaos lock clean
+.PHONY: setup run test lint bench chaos lock clean interop
 
 setup: $(VENV)/.ready
 
@@ -38,6 +38,10 @@ test: lint
 # Five minutes on two cores. A failure prints the seed; timing is not in the seed, so it may take a few runs again.
 chaos: setup
 	$(BIN)/python -m tests.chaos --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED))
+
+# What asks Apache Kafka, alone.
+interop: setup
+	$(BIN)/python -m pytest -m oracle
 
 bench: setup
 	$(BIN)/python -m bench
