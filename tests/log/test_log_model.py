@@ -136,8 +136,8 @@ class LogMachine(ModelMachine):
 
     @rule(data=st.data())
     def truncate_to(self, data: st.DataObject) -> None:
-        """Not into what was cleaned, which is replicated. A truncation is on the disk when it returns; the next leader's
-        epoch is a new one.
+        """Not into what was cleaned, which is replicated. A truncation is on the disk when it returns, and the next
+        leader's epoch is a new one.
         """
         lowest = max(self.model.log_start_offset, self.cleaned_end)
         starts = [batch.base_offset for batch in self.model.batches if batch.base_offset >= lowest]
