@@ -1,7 +1,7 @@
 """Batches made by hand, byte by byte, so that a test can make one lie about itself. Uses none of Ottla's writers."""
 
-import gzip
 import struct
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -47,6 +47,13 @@ def encode_records(records: Sequence[RawRecord]) -> bytes:
     return b"".join(map(encode_record, records))
 
 
+def gzip_member(data: bytes) -> bytes:
+    """The same bytes from every version of Python, which differ in what they say of the operating system."""
+    deflate = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = deflate.compress(data) + deflate.flush()
+    return b"\x1f\x8b\x08\0\0\0\0\0\x04\x03" + body + struct.pack("<II", zlib.crc32(data), len(data))
+
+
 def raw_batch(
     records: Sequence[RawRecord] | bytes = (RawRecord(),),
     *,
@@ -72,7 +79,7 @@ def raw_batch(
         payload, known = encode_records(records), len(records)
         latest = max((base_timestamp + record.timestamp_delta for record in records), default=-1)
         if attributes & 7 == 1:
-            payload = gzip.compress(payload, 1, mtime=0)
+            payload = gzip_member(payload)
     tail = struct.pack(
         ">hiqqqhii",
         attributes,
