@@ -143,7 +143,8 @@ class ModelMachine(RuleBasedStateMachine):
             if end > model.high_watermark or not (below_start or too_large or too_old) or (is_last and not batches):
                 break
             total -= size
-            start = max(start, end)
+            # A log that has lost everything begins where its last batch ended.
+            start = max(start, model.end_of_batches if is_last else end)
         return start
 
     def clean_log(self) -> None:
