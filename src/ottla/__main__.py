@@ -18,9 +18,14 @@ _ORDERS = 3_000
 _LOST_BYTES = 10
 
 
+def say(text: str) -> None:
+    """Print at once, in order with the warnings of recovery."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Write a log, read it, tear its tail off, and open it again."""
-    say = sys.stdout.write
     context = LogContext(InlineRuntime())
     config = LogConfig(segment_bytes=64 << 10)
     now_ms = context.runtime.clock.now_ms()
