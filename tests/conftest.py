@@ -5,10 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 from _pytest.terminal import TerminalReporter
+from hypothesis import HealthCheck, settings
 
 from tests.oracle import Oracle, OracleUnavailableError
 
 _TRUE = ("1", "true", "yes")
+
+# The same examples in every run, and no opinion on how long they take: the machine may be busy. OTTLA_LONG=1 explores.
+settings.register_profile(
+    "ottla", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("long" if os.environ.get("OTTLA_LONG") == "1" else "ottla")
 
 
 def _oracle_required() -> bool:
