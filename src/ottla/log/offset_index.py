@@ -23,7 +23,7 @@ class OffsetPosition(NamedTuple):
 class OffsetIndex(SparseIndex):
     """Offset → position of a segment, sparse."""
 
-    ENTRY: ClassVar[Struct] = Struct(">ii")
+    ENTRY: ClassVar[Struct] = Struct(">II")
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; offsets only grow."""
@@ -61,7 +61,8 @@ class OffsetIndex(SparseIndex):
     @property
     def last_offset(self) -> int:
         """The offset of the last entry, or the base offset."""
-        return self.entry(self.count - 1).offset
+        last = self._last_entries(1)
+        return last[0][0] + self.base_offset if last else self.base_offset
 
     def can_hold(self, offset: int) -> bool:
         """Whether ``offset`` can be written relative to the base."""
@@ -73,15 +74,16 @@ class OffsetIndex(SparseIndex):
 
     def damage(self, log_size: int) -> str | None:
         """What is wrong with the file at first sight: its length, its last entry; None if nothing is."""
-        keys = self._entries()
-        if not keys:
+        last = self._last_entries(2)
+        if not last:
             return self._length_damage()
-        if keys[-1] > _RELATIVE_OFFSET_MAX:
-            return f"offset {keys[-1] + self.base_offset} of the last entry is too far from the base offset"
-        if len(keys) > 1 and keys[-1] <= keys[-2]:
-            return f"offset {keys[-1] + self.base_offset} of the last entry is not larger than the one before it"
-        if self._values[-1] >= log_size:
-            return f"position {self._values[-1]} of the last entry is beyond the log's end {log_size}"
+        relative, position = last[-1]
+        if relative > _RELATIVE_OFFSET_MAX:
+            return f"offset {relative + self.base_offset} of the last entry is too far from the base offset"
+        if len(last) > 1 and relative <= last[0][0]:
+            return f"offset {relative + self.base_offset} of the last entry is not larger than the one before it"
+        if position >= log_size:
+            return f"position {position} of the last entry is beyond the log's end {log_size}"
         return self._length_damage()
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":

@@ -80,7 +80,6 @@ class SparseIndex(ABC):
         except FileNotFoundError:
             data = b""
         entry_bytes = self.ENTRY.size
-        self._odd_bytes = len(data) % entry_bytes
         # Apache preallocates the active index: after a crash of its broker the tail is zeros, which no entry is.
         used_bytes = -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
         data = data[: min(used_bytes, len(data) // entry_bytes * entry_bytes)]
@@ -94,12 +93,33 @@ class SparseIndex(ABC):
     def _memory_bytes(self) -> int:
         return len(self._values) * _MEMORY_BYTES_AN_ENTRY
 
+    def _last_entries(self, count: int) -> list[tuple[int, int]]:
+        """The last ``count`` entries. Of an index that is not in memory only these are read, not the whole file."""
+        if self._keys is None:
+            data = self._read_tail(count)
+            if any(data[-self.ENTRY.size :]):
+                return [(key, value) for key, value in self.ENTRY.iter_unpack(data)]
+        keys = self._entries()
+        return list(zip(keys[-count:], self._values[-count:], strict=True))
+
+    def _read_tail(self, count: int) -> bytes:
+        try:
+            file = self._files.open(self.path, read_only=True)
+        except FileNotFoundError:
+            return b""
+        try:
+            end = file.size() // self.ENTRY.size * self.ENTRY.size
+            start = max(end - count * self.ENTRY.size, 0)
+            return file.pread(end - start, start)
+        finally:
+            file.close()
+
     def _length_damage(self) -> str | None:
-        """What is wrong with the length of the file, as it was when it was read."""
-        self._entries()
-        if not self._odd_bytes:
+        """What is wrong with the length of the file."""
+        odd_bytes = self._files.size(self.path) % self.ENTRY.size
+        if not odd_bytes:
             return None
-        return f"{self._odd_bytes} bytes of {self.path} are not a whole entry of {self.ENTRY.size}"
+        return f"{odd_bytes} bytes of {self.path} are not a whole entry of {self.ENTRY.size}"
 
     @abstractmethod
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
@@ -137,7 +157,6 @@ class SparseIndex(ABC):
     def reset(self) -> None:
         """Drop every entry, in memory and in the file, so that it can be rebuilt."""
         self._keys, self._values = array("q"), array("I")
-        self._odd_bytes = 0
         self._truncate_file(0)
         self.activate()
 

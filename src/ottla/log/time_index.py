@@ -22,7 +22,7 @@ class TimestampOffset(NamedTuple):
 class TimeIndex(SparseIndex):
     """Timestamp → offset of a segment, sparse."""
 
-    ENTRY: ClassVar[Struct] = Struct(">qi")
+    ENTRY: ClassVar[Struct] = Struct(">qI")
 
     @property
     def is_full(self) -> bool:
@@ -32,7 +32,8 @@ class TimeIndex(SparseIndex):
     @property
     def last_entry(self) -> TimestampOffset:
         """The last entry, or (-1, base offset)."""
-        return self.entry(self.count - 1)
+        last = self._last_entries(1)
+        return TimestampOffset(last[0][0], last[0][1] + self.base_offset) if last else self.entry(-1)
 
     def entry(self, slot: int) -> TimestampOffset:
         """The entry in a slot; slot -1 stands for "no timestamp yet"."""
@@ -61,13 +62,13 @@ class TimeIndex(SparseIndex):
 
     def damage(self) -> str | None:
         """What is wrong with the file at first sight; None if nothing is."""
-        keys = self._entries()
-        if not keys:
-            return self._length_damage()
-        if keys[-1] < keys[0]:
-            return f"timestamp {keys[-1]} of the last entry is smaller than the first one's {keys[0]}"
-        if len(keys) > 1 and self._values[-1] < self._values[-2]:
-            return f"offset {self._values[-1] + self.base_offset} of the last entry is smaller than the one before it"
+        last = self._last_entries(2)
+        if len(last) > 1:
+            (timestamp_before, offset_before), (timestamp, offset) = last
+            if timestamp <= timestamp_before:
+                return f"timestamp {timestamp} of the last entry is not larger than the one before it"
+            if offset < offset_before:
+                return f"offset {offset + self.base_offset} of the last entry is smaller than the one before it"
         return self._length_damage()
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
