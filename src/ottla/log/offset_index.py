@@ -6,7 +6,7 @@ reader check an entry against the log before trusting it.
 
 from array import array
 from struct import Struct
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ottla.log.sparse_index import SparseIndex, big_endian_words
 
@@ -24,6 +24,7 @@ class OffsetIndex(SparseIndex):
     """Offset → position of a segment, sparse."""
 
     ENTRY: ClassVar[Struct] = Struct(">II")
+    KEY_TYPE: ClassVar[Literal["I", "q"]] = "I"
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; offsets only grow."""
@@ -88,4 +89,4 @@ class OffsetIndex(SparseIndex):
 
     def _decode(self, data: bytes) -> "tuple[array[int], array[int]]":
         words = big_endian_words(data)
-        return array("q", words[0::2]), words[1::2]
+        return words[0::2], words[1::2]

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from struct import Struct
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ottla.log.index_cache import IndexCache
 from ottla.runtime.port import File, Files
@@ -22,6 +22,8 @@ class SparseIndex(ABC):
     """Sorted entries of one segment. Subclasses say how an entry looks (``ENTRY``) and decode many at once."""
 
     ENTRY: ClassVar[Struct]
+    KEY_TYPE: ClassVar[Literal["I", "q"]]
+    """The array type of the keys in memory."""
 
     def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int, cache: IndexCache) -> None:
         """Nothing is read before it is needed; a missing file is an empty index."""
@@ -156,7 +158,7 @@ class SparseIndex(ABC):
 
     def reset(self) -> None:
         """Drop every entry, in memory and in the file, so that it can be rebuilt."""
-        self._keys, self._values = array("q"), array("I")
+        self._keys, self._values = array(self.KEY_TYPE), array("I")
         self._truncate_file(0)
         self.activate()
 

@@ -6,7 +6,7 @@ An entry says: no record up to this offset has a larger timestamp. Timestamps on
 import sys
 from array import array
 from struct import Struct
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from ottla.log.sparse_index import SparseIndex, big_endian_words
 from ottla.records.batch import NO_TIMESTAMP
@@ -23,6 +23,7 @@ class TimeIndex(SparseIndex):
     """Timestamp → offset of a segment, sparse."""
 
     ENTRY: ClassVar[Struct] = Struct(">qI")
+    KEY_TYPE: ClassVar[Literal["I", "q"]] = "q"
 
     @property
     def is_full(self) -> bool:
