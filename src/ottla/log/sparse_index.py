@@ -82,9 +82,10 @@ class SparseIndex(ABC):
         except FileNotFoundError:
             data = b""
         entry_bytes = self.ENTRY.size
-        # Apache preallocates the active index: after a crash of its broker the tail is zeros, which no entry is.
-        used_bytes = -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
-        data = data[: min(used_bytes, len(data) // entry_bytes * entry_bytes)]
+        data = data[: len(data) // entry_bytes * entry_bytes]
+        if not any(data[-entry_bytes:]):
+            # Apache preallocates the active index: after a crash of its broker the tail is zeros, which no entry is.
+            data = data[: -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes]
         self._keys, self._values = self._decode(data)
         self._written_entries = len(self._keys)
         if not self._active:
