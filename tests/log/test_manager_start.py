@@ -192,6 +192,25 @@ def test_a_start_offset_beyond_the_end_hides_the_records_but_destroys_nothing(
     assert "or the checkpoint is damaged" in messages(caplog)
 
 
+@pytest.mark.parametrize(("checkpoint", "ends_at"), [("readable", 2), ("damaged", 6), ("missing", 6)])
+def test_a_gap_is_a_loss_only_if_the_recovery_point_says_so(checkpoint: str, ends_at: int) -> None:
+    """Without a checkpoint it may stem from a compaction, when the topic was still compacted."""
+    machine = Machine(A)
+    machine.overrides["topic"] = {"internal.segment.bytes": 200}
+    log = machine.start().get_or_create_log(T0)
+    for _ in range(3):
+        append(log, 2, value_bytes=60)
+    assert log.segments.base_offsets == [0, 2, 4]
+    machine.crash(CrashPolicy.KEEP_ALL)
+    machine.files.remove(f"{A}/topic-0/{2:020d}.log")
+    path = f"{A}/recovery-point-offset-checkpoint"
+    if checkpoint == "damaged":
+        machine.write(path, b"not a checkpoint")
+    elif checkpoint == "missing":
+        machine.files.remove(path)
+    assert machine.start().logs[T0].log_end_offset == ends_at
+
+
 def test_a_damaged_checkpoint_costs_a_scan_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     machine = Machine(A)
     manager = machine.start()

@@ -124,13 +124,17 @@ class OffsetCheckpoint:
             return {}
         return dict(parse_checkpoint(self._files.read(self.path), self.path, _offset_entry))
 
-    def read_or_empty(self) -> dict[TopicPartition, int]:
-        """All offsets, or none if the file is damaged: what it says is found again by recovery, so a start goes on."""
+    def read_or_none(self) -> dict[TopicPartition, int] | None:
+        """All offsets; None if there is no file or it is damaged, for a start goes on without it."""
         try:
-            return self.read()
+            return self.read() if self._files.exists(self.path) else None
         except MalformedCheckpointError as error:
             _logger.warning("Ignoring a damaged checkpoint and starting without it. %s", error)
-            return {}
+            return None
+
+    def read_or_empty(self) -> dict[TopicPartition, int]:
+        """The same, but no offsets instead of None: what the file says is found again by recovery."""
+        return self.read_or_none() or {}
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the file, in the order of ``offsets``; durable on return."""

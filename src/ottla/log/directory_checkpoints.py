@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 class Checkpointed(NamedTuple):
     """What the files say; a damaged one says nothing."""
 
-    recovery_points: Mapping[TopicPartition, int]
+    recovery_points: Mapping[TopicPartition, int] | None
+    """None if nobody knows what was flushed, which is not the same as nothing."""
     log_start_offsets: Mapping[TopicPartition, int]
     high_watermarks: Mapping[TopicPartition, int]
 
@@ -62,7 +63,7 @@ class DirectoryCheckpoints:
     def read(self) -> Checkpointed:
         """All three files, at a start."""
         return Checkpointed(
-            self._recovery_points.read_or_empty(),
+            self._recovery_points.read_or_none(),
             self._log_start_offsets.read_or_empty(),
             self._high_watermarks.read_or_empty(),
         )

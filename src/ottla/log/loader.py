@@ -35,12 +35,13 @@ def load_log(
     *,
     topic_partition: TopicPartition | None = None,
     log_start_offset: int = 0,
-    recovery_point: int = 0,
+    recovery_point: int | None = 0,
     clean_shutdown: bool = False,
 ) -> Log:
     """Open a partition's directory, making it if it is missing; never fails on damaged data, only on a failing disk.
 
-    ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints.
+    ``log_start_offset`` and ``recovery_point`` come from the data directory's checkpoints. A recovery point of None
+    means that nobody knows what was flushed: everything is scanned, and a gap between segments may be there by right.
     """
     steps = loading(
         context,
@@ -66,7 +67,7 @@ def loading(
     *,
     topic_partition: TopicPartition | None = None,
     log_start_offset: int = 0,
-    recovery_point: int = 0,
+    recovery_point: int | None = 0,
     clean_shutdown: bool = False,
 ) -> Generator[int, None, Log]:
     """What ``load_log`` does, for whoever has something else to do in between.
@@ -95,7 +96,7 @@ class _Loader:
         *,
         topic_partition: TopicPartition | None,
         log_start_offset: int,
-        recovery_point: int,
+        recovery_point: int | None,
         clean_shutdown: bool,
     ) -> None:
         self._context = context
@@ -105,7 +106,8 @@ class _Loader:
         self._config = config
         self._topic_partition = topic_partition or names.parse_topic_partition_dir(directory)
         self._log_start_offset = log_start_offset
-        self._recovery_point = recovery_point
+        self._recovery_point = recovery_point or 0
+        self._gaps_are_losses = recovery_point is not None and not config.compact
         self._clean_shutdown = clean_shutdown
         self._segments = LogSegments()
 
@@ -273,7 +275,7 @@ class _Loader:
         recovery point on the disk does not cover. See docs/decisions/0008-no-hole-after-a-power-loss.md.
         """
         gap = following.base_offset - segment.read_next_offset()
-        return not self._config.compact and 0 < gap <= GAP_MAX
+        return self._gaps_are_losses and 0 < gap <= GAP_MAX
 
     def _recover_segment(
         self,

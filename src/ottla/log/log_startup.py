@@ -111,7 +111,9 @@ class LogStartup:
                 continue
             # A stray log is no longer in the checkpoints; what they say is about another log of the same partition.
             known = None if names.is_stray_dir(path) else partition
-            recovery_point = checkpointed.recovery_points.get(known, 0) if known else 0
+            recovery_point = None
+            if known and checkpointed.recovery_points is not None:
+                recovery_point = checkpointed.recovery_points.get(known, 0)
             tasks.append(
                 RecoveryTask(
                     path,
@@ -121,7 +123,7 @@ class LogStartup:
                     checkpointed.log_start_offsets.get(known, 0) if known else 0,
                     recovery_point,
                     checkpointed.high_watermarks.get(known, 0) if known else 0,
-                    unflushed_bytes(self._runtime.files, path, recovery_point),
+                    unflushed_bytes(self._runtime.files, path, recovery_point or 0),
                 )
             )
         return tasks

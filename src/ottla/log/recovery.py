@@ -34,7 +34,7 @@ class RecoveryTask:
     config: LogConfig
     producer_config: ProducerStateManagerConfig
     log_start_offset: int
-    recovery_point: int
+    recovery_point: int | None
     high_watermark: int
     unflushed_bytes: int
 
