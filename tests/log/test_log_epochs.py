@@ -4,10 +4,14 @@ import pytest
 
 from ottla.common.errors import InconsistentTopicIdError, UnexpectedAppendOffsetError
 from ottla.common.uuid import Uuid
+from ottla.config.broker import BrokerLogConfig
 from ottla.config.topic import LogConfig
+from ottla.log.cleaner.log_cleaner import LogCleaner
 from ottla.log.log import Log
+from ottla.records.builder import build_batch
+from ottla.records.record import SimpleRecord
 from ottla.runtime.inline import run
-from tests.log.log_machine import A, Machine, append, append_transaction, batch, offsets_in
+from tests.log.log_machine import NOW_MS, A, Machine, append, append_transaction, batch, offsets_in
 from tests.sim.crash_files import CrashPolicy
 
 
@@ -166,3 +170,24 @@ def test_a_topic_id_is_for_good() -> None:
         log.assign_topic_id(second)
     machine.crash()
     assert machine.load().topic_id == first
+
+
+def test_recovery_believes_an_epochs_start_although_compaction_took_its_first_batches() -> None:
+    """Between the last batch of one epoch and the next that is left there is a gap, and segments that begin in it."""
+    machine = Machine(A)
+    config = LogConfig.from_props(
+        {"cleanup.policy": "compact", "internal.segment.bytes": 400, "min.cleanable.dirty.ratio": 0}
+    )
+    log = machine.load(config)
+    for offset, epoch in enumerate([0] * 6 + [1] * 8 + [2]):
+        key = b"kept" if offset == 1 else b"%d" % epoch
+        log.append_as_leader(build_batch([SimpleRecord(NOW_MS, key, bytes(50))]), epoch)
+    log.update_high_watermark(log.log_end_offset)
+    run(log.flush())
+    cleaner = LogCleaner(machine.runtime, BrokerLogConfig(), {log.topic_partition: log}, [A])
+    assert run(cleaner.clean_filthiest()) is not None
+    machine.crash(CrashPolicy.KEEP_ALL)
+    recovered = machine.load(config)
+    left = [batch for segment in recovered.segments.values() for batch in segment.read_batches()]
+    assert [batch.partition_leader_epoch for batch in left] == [0, 0, 1, 1, 1, 2]
+    assert entries(recovered) == [(0, 0), (1, 6), (2, 14)]

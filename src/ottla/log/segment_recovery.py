@@ -70,10 +70,12 @@ class Jump(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """How a segment ends: its last batch's epoch, and that batch itself if it jumped."""
+    """How the log ends so far: the last batch's epoch and last offset, and that batch itself if it jumped."""
 
     epoch: int = -1
     jump: Jump | None = None
+    last_offset: int | None = None
+    """Before the segment's end where compaction has emptied that; None before the first batch."""
 
 
 class Recovered(NamedTuple):
@@ -154,7 +156,7 @@ def _scan(
         offset_limit = min(offset_limit, next_base_offset)
     interval_bytes = segment.index_interval_bytes
     unpack, pread, file_size = HEADER.unpack_from, segment.log_file.pread, segment.size
-    expected_offset, (expected_epoch, jump) = segment.base_offset, before or Tail()
+    expected_offset, (expected_epoch, jump, offset_before) = segment.base_offset, before or Tail()
     max_timestamp, max_timestamp_offset = NO_TIMESTAMP, segment.base_offset
     position = indexed_position = 0
     chunk_bytes = READ_CHUNK_BYTES
@@ -188,7 +190,7 @@ def _scan(
                 lies = not epochs.agrees(epoch, base_offset)
                 jump = Jump(position + at, base_offset, epoch, expected_offset, expected_epoch, delta, lies)
                 if epoch != expected_epoch:
-                    epochs.begin(epoch, base_offset, None if expected_epoch < 0 else expected_offset - 1)
+                    epochs.begin(epoch, base_offset, expected_offset - 1 if position + at else offset_before)
                     expected_epoch = epoch
             expected_offset = last_offset + 1
             if timestamp > max_timestamp:
@@ -210,7 +212,7 @@ def _scan(
     producers.update_map_end_offset(expected_offset)
     if damage is not None and damage.liar is not None:
         epochs.truncate_from_end(damage.liar.expected_offset)
-    return Tail(expected_epoch, jump), damage
+    return Tail(expected_epoch, jump, expected_offset - 1 if position else offset_before), damage
 
 
 def _blame(jump: Jump | None, found: Jump) -> _Damage:
