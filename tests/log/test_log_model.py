@@ -261,7 +261,7 @@ class LogMachine(ModelMachine):
 
 
 LogMachine.TestCase.settings = settings(
-    max_examples=4000 if LONG else 200,
+    max_examples=4000 if LONG else 400,
     stateful_step_count=80 if LONG else 50,
     derandomize=not LONG,
     deadline=None,
