@@ -7,7 +7,9 @@ from ottla.common.uuid import Uuid
 from ottla.config.broker import BrokerLogConfig
 from ottla.config.topic import LogConfig
 from ottla.log.cleaner.log_cleaner import LogCleaner
+from ottla.log.loader import load_log
 from ottla.log.log import Log
+from ottla.log.log_context import LogContext
 from ottla.records.builder import build_batch
 from ottla.records.record import SimpleRecord
 from ottla.runtime.inline import run
@@ -191,3 +193,24 @@ def test_recovery_believes_an_epochs_start_although_compaction_took_its_first_ba
     left = [batch for segment in recovered.segments.values() for batch in segment.read_batches()]
     assert [batch.partition_leader_epoch for batch in left] == [0, 0, 1, 1, 1, 2]
     assert entries(recovered) == [(0, 0), (1, 6), (2, 14)]
+
+
+def test_recovery_below_the_start_of_the_log_moves_no_epoch() -> None:
+    """The epochs end where the log starts; batches below it, still there, do not contradict those above."""
+    machine = Machine(A)
+    config = LogConfig.from_props(
+        {"cleanup.policy": "compact", "internal.segment.bytes": 400, "min.cleanable.dirty.ratio": 0}
+    )
+    log = machine.load(config)
+    for offset, epoch in enumerate([0] * 3 + [1] * 8 + [2]):
+        key = b"kept" if offset == 0 else b"%d" % epoch
+        log.append_as_leader(build_batch([SimpleRecord(NOW_MS, key, bytes(50))]), epoch)
+    log.update_high_watermark(log.log_end_offset)
+    run(log.flush())
+    log.maybe_increment_log_start_offset(1, "client record deletion")
+    cleaner = LogCleaner(machine.runtime, BrokerLogConfig(), {log.topic_partition: log}, [A])
+    assert run(cleaner.clean_filthiest()) is not None
+    log.leader_epochs.flush()
+    machine.crash(CrashPolicy.KEEP_ALL)
+    recovered = load_log(LogContext(machine.runtime), f"{A}/topic-0", config, log_start_offset=1)
+    assert entries(recovered) == [(0, 1), (1, 3), (2, 11)]

@@ -30,14 +30,17 @@ class RecoveringEpochs:
         return self._epochs.epoch_for_offset(offset) == epoch
 
     def begin(self, epoch: int, base_offset: int, offset_before: int | None) -> None:
-        """Take over that a batch has another epoch than the one that ends at ``offset_before`` (None: not known)."""
+        """Take over that a batch has another epoch than the one that ends at ``offset_before`` (None: not known).
+
+        What lies before the first entry is no contradiction: it is below the log's start, or found again afterwards.
+        """
         epochs = self._epochs
         latest = epochs.latest_epoch
         if epoch < 0:
             return
         if latest is None or epoch > latest:
             epochs.assign(epoch, base_offset)
-        elif self._to_log_end and not self.agrees(epoch, base_offset):
+        elif self._to_log_end and epochs.epoch_for_offset(base_offset) not in (None, epoch):
             epochs.truncate_from_end(base_offset)
             epochs.assign(epoch, base_offset)
         elif self._to_log_end and offset_before is not None and self.agrees(epoch, offset_before):
