@@ -174,22 +174,33 @@ def test_a_topic_id_is_for_good() -> None:
     assert machine.load().topic_id == first
 
 
-def test_recovery_believes_an_epochs_start_although_compaction_took_its_first_batches() -> None:
-    """Between the last batch of one epoch and the next that is left there is a gap, and segments that begin in it."""
-    machine = Machine(A)
-    config = LogConfig.from_props(
-        {"cleanup.policy": "compact", "internal.segment.bytes": 400, "min.cleanable.dirty.ratio": 0}
-    )
-    log = machine.load(config)
-    for offset, epoch in enumerate([0] * 6 + [1] * 8 + [2]):
-        key = b"kept" if offset == 1 else b"%d" % epoch
+COMPACTED = LogConfig.from_props(
+    {"cleanup.policy": "compact", "internal.segment.bytes": 400, "min.cleanable.dirty.ratio": 0}
+)
+
+
+def one_key_an_epoch(machine: Machine, epochs: list[int], *, kept: int) -> Log:
+    """A flushed log of one record a batch, of which compaction leaves the last of each epoch and the one at ``kept``."""
+    log = machine.load(COMPACTED)
+    for offset, epoch in enumerate(epochs):
+        key = b"kept" if offset == kept else b"%d" % epoch
         log.append_as_leader(build_batch([SimpleRecord(NOW_MS, key, bytes(50))]), epoch)
     log.update_high_watermark(log.log_end_offset)
     run(log.flush())
+    return log
+
+
+def compact(machine: Machine, log: Log) -> None:
     cleaner = LogCleaner(machine.runtime, BrokerLogConfig(), {log.topic_partition: log}, [A])
     assert run(cleaner.clean_filthiest()) is not None
+
+
+def test_recovery_believes_an_epochs_start_although_compaction_took_its_first_batches() -> None:
+    """Between the last batch of one epoch and the next that is left there is a gap, and segments that begin in it."""
+    machine = Machine(A)
+    compact(machine, one_key_an_epoch(machine, [0] * 6 + [1] * 8 + [2], kept=1))
     machine.crash(CrashPolicy.KEEP_ALL)
-    recovered = machine.load(config)
+    recovered = machine.load(COMPACTED)
     left = [batch for segment in recovered.segments.values() for batch in segment.read_batches()]
     assert [batch.partition_leader_epoch for batch in left] == [0, 0, 1, 1, 1, 2]
     assert entries(recovered) == [(0, 0), (1, 6), (2, 14)]
@@ -198,19 +209,10 @@ def test_recovery_believes_an_epochs_start_although_compaction_took_its_first_ba
 def test_recovery_below_the_start_of_the_log_moves_no_epoch() -> None:
     """The epochs end where the log starts; batches below it, still there, do not contradict those above."""
     machine = Machine(A)
-    config = LogConfig.from_props(
-        {"cleanup.policy": "compact", "internal.segment.bytes": 400, "min.cleanable.dirty.ratio": 0}
-    )
-    log = machine.load(config)
-    for offset, epoch in enumerate([0] * 3 + [1] * 8 + [2]):
-        key = b"kept" if offset == 0 else b"%d" % epoch
-        log.append_as_leader(build_batch([SimpleRecord(NOW_MS, key, bytes(50))]), epoch)
-    log.update_high_watermark(log.log_end_offset)
-    run(log.flush())
+    log = one_key_an_epoch(machine, [0] * 3 + [1] * 8 + [2], kept=0)
     log.maybe_increment_log_start_offset(1, "client record deletion")
-    cleaner = LogCleaner(machine.runtime, BrokerLogConfig(), {log.topic_partition: log}, [A])
-    assert run(cleaner.clean_filthiest()) is not None
+    compact(machine, log)
     log.leader_epochs.flush()
     machine.crash(CrashPolicy.KEEP_ALL)
-    recovered = load_log(LogContext(machine.runtime), f"{A}/topic-0", config, log_start_offset=1)
+    recovered = load_log(LogContext(machine.runtime), f"{A}/topic-0", COMPACTED, log_start_offset=1)
     assert entries(recovered) == [(0, 1), (1, 3), (2, 11)]
