@@ -180,7 +180,7 @@ COMPACTED = LogConfig.from_props(
 
 
 def one_key_an_epoch(machine: Machine, epochs: list[int], *, kept: int) -> Log:
-    """A flushed log of one record a batch, of which compaction leaves the last of each epoch and the one at ``kept``."""
+    """A flushed log, one record a batch; compaction leaves the last of each epoch and the one at ``kept``."""
     log = machine.load(COMPACTED)
     for offset, epoch in enumerate(epochs):
         key = b"kept" if offset == kept else b"%d" % epoch
