@@ -15,6 +15,7 @@ from tests.apache.dump import DumpedBatch, DumpedFile, DumpedRecord, DumpResult,
 from tests.apache.jars import KAFKA_VERSION, find_jars
 from tests.apache.java import find_java
 from tests.apache.jvm import HERE, Finished, Workbench, compile_sources, java_command
+from tests.apache.properties import Ports
 
 __all__ = [
     "KAFKA_VERSION",
@@ -96,9 +97,11 @@ class Oracle:
             sorted(path for path in Path(directory).iterdir() if path.suffix in DUMPABLE), deep=deep, extra=extra
         )
 
-    def broker(self, directory: str | Path, properties: dict[str, str] | None = None) -> ApacheBroker:
+    def broker(
+        self, directory: str | Path, properties: dict[str, str] | None = None, ports: Ports | None = None
+    ) -> ApacheBroker:
         """Return a single KRaft node that keeps its files under `directory`; a context manager that starts it."""
-        return ApacheBroker(self, Path(directory), properties or {})
+        return ApacheBroker(self, Path(directory), properties or {}, ports)
 
     def command(self, main_class: str, *args: str, log4j: str, jvm_args: Sequence[str] = ()) -> list[str]:
         """Return the command line that runs a main class in a JVM of its own."""

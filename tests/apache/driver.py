@@ -131,6 +131,61 @@ def consume(topic: str, partition: int = 0, *, isolation: str = "read_uncommitte
     return {"op": "consume", "topic": topic, "partition": partition, "configs": configs}
 
 
+def expect_error(operation: Operation) -> Operation:
+    """Let `operation` fail with an error of Kafka; answers {"error": its class in Apache's clients, "message": …}."""
+    return {**operation, "fails": True}
+
+
+def list_topics() -> Operation:
+    """Answer {"topics": [names in order]}."""
+    return {"op": "list_topics"}
+
+
+def describe_topic(topic: str) -> Operation:
+    """Answer {"id": …, "partitions": [{"partition", "leader", "replicas"}]}."""
+    return {"op": "describe_topic", "topic": topic}
+
+
+def create_partitions(topic: str, count: int) -> Operation:
+    """Raise the topic's partitions to `count`; answers {}."""
+    return {"op": "create_partitions", "topic": topic, "count": count}
+
+
+def describe_configs(name: str, resource_type: str = "TOPIC") -> Operation:
+    """Answer {key: {"value", "source", "type", "read_only"}}."""
+    return {"op": "describe_configs", "type": resource_type, "name": name}
+
+
+def alter_configs(name: str, *changes: tuple[str, str, str], resource_type: str = "TOPIC") -> Operation:
+    """Do `changes`, each (SET, DELETE, APPEND or SUBTRACT; key; value), incrementally; answers {}."""
+    return {"op": "alter_configs", "type": resource_type, "name": name, "changes": [list(each) for each in changes]}
+
+
+def list_offset(topic: str, spec: str | int, partition: int = 0) -> Operation:
+    """Answer {"offset", "timestamp", "leader_epoch"} for earliest, latest, max_timestamp or a timestamp in ms."""
+    return {"op": "list_offset", "topic": topic, "partition": partition, "spec": str(spec)}
+
+
+def describe_log_dirs() -> Operation:
+    """Answer {directory: {"topic-partition": bytes}}."""
+    return {"op": "describe_log_dirs"}
+
+
+def describe_cluster() -> Operation:
+    """Answer {"cluster_id", "controller", "nodes": [{"id", "host", "port"}]}."""
+    return {"op": "describe_cluster"}
+
+
+def describe_features() -> Operation:
+    """Answer {feature: finalized level}."""
+    return {"op": "describe_features"}
+
+
+def describe_quorum() -> Operation:
+    """Answer {"leader", "leader_epoch", "high_watermark", "voters"}."""
+    return {"op": "describe_quorum"}
+
+
 def drive(
     oracle: Runs, bootstrap: str, operations: Sequence[Operation], *, timeout_s: float = 120
 ) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
@@ -29,6 +30,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 
 /**
@@ -55,12 +57,29 @@ public class Driver {
         Driver driver = new Driver(args[0]);
         try {
             for (JsonNode operation : JSON.readTree(args[1])) {
-                driver.perform(operation);
+                driver.performOrFail(operation);
             }
         } finally {
             driver.producers.values().forEach(producer -> producer.close(Duration.ofSeconds(10)));
             driver.admin.close();
         }
+    }
+
+    /** An operation with "fails": true is to fail, and prints how. */
+    private void performOrFail(JsonNode op) throws Exception {
+        if (!op.path("fails").asBoolean()) {
+            perform(op);
+            return;
+        }
+        try {
+            perform(op);
+        } catch (ExecutionException | KafkaException failure) {
+            Throwable cause = failure instanceof ExecutionException ? failure.getCause() : failure;
+            ObjectNode answer = JSON.createObjectNode().put("error", cause.getClass().getSimpleName());
+            print(answer.put("message", cause.getMessage()));
+            return;
+        }
+        throw new IllegalStateException("this was to fail: " + op);
     }
 
     private void perform(JsonNode op) throws Exception {
@@ -84,7 +103,7 @@ public class Driver {
             }
             case "close_producer" -> producers.remove(op.get("producer").asText()).close();
             case "consume" -> consume(op);
-            default -> throw new IllegalArgumentException(op.toString());
+            default -> print(Inquiry.answer(admin, op));
         }
     }
 
