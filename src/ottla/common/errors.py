@@ -6,6 +6,8 @@ that goes over the wire; the message is for people.
 
 from typing import ClassVar, NamedTuple
 
+from ottla.common.error_code import ErrorCode
+
 
 class RecordError(NamedTuple):
     """Why one record made the broker refuse its whole batch; ``batch_index`` counts records from 0."""
@@ -17,8 +19,16 @@ class RecordError(NamedTuple):
 class KafkaError(Exception):
     """The root of all expected errors; ``code`` is Kafka's error code, ``retriable`` what clients assume of it."""
 
-    code: ClassVar[int] = -1
+    code: int = -1
     retriable: ClassVar[bool] = False
+
+
+class ApiError(KafkaError):
+    """Any error of the protocol, for the many that nobody needs to catch by class."""
+
+    def __init__(self, code: ErrorCode, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class OffsetsOutOfOrderError(KafkaError):

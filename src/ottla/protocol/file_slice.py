@@ -23,3 +23,7 @@ class FileSlice(NamedTuple):
     def read(self) -> bytes:
         """The bytes themselves, for TLS, tests and tools."""
         return self.file.pread(self.size, self.position)
+
+
+Records = bytes | bytearray | memoryview | FileSlice
+"""What a ``records`` field may hold."""

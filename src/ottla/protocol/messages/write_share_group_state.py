@@ -1,0 +1,47 @@
+"""WriteShareGroupState (api key 85)."""
+
+from collections.abc import Sequence
+
+from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.protocol.message import INT8, INT16, INT32, INT64, STRING, UUID, ArrayOf, Message, field
+
+
+class StateBatch(Message):
+    first_offset: int = field(INT64, "0+", default=0)
+    last_offset: int = field(INT64, "0+", default=0)
+    delivery_state: int = field(INT8, "0+", default=0)
+    delivery_count: int = field(INT16, "0+", default=0)
+
+
+class PartitionData(Message):
+    partition: int = field(INT32, "0+", default=0)
+    state_epoch: int = field(INT32, "0+", default=0)
+    leader_epoch: int = field(INT32, "0+", default=0)
+    start_offset: int = field(INT64, "0+", default=0)
+    delivery_complete_count: int = field(INT32, "1+", default=-1)
+    state_batches: Sequence[StateBatch] = field(ArrayOf(StateBatch), "0+", default=())
+
+
+class WriteStateData(Message):
+    topic_id: Uuid = field(UUID, "0+", default=ZERO_UUID)
+    partitions: Sequence[PartitionData] = field(ArrayOf(PartitionData), "0+", default=())
+
+
+class WriteShareGroupStateRequest(Message, api_key=85, versions="0-1", flexible="0+"):
+    group_id: str = field(STRING, "0+", default="")
+    topics: Sequence[WriteStateData] = field(ArrayOf(WriteStateData), "0+", default=())
+
+
+class PartitionResult(Message):
+    partition: int = field(INT32, "0+", default=0)
+    error_code: int = field(INT16, "0+", default=0)
+    error_message: str | None = field(STRING, "0+", default=None, nullable="0+")
+
+
+class WriteStateResult(Message):
+    topic_id: Uuid = field(UUID, "0+", default=ZERO_UUID)
+    partitions: Sequence[PartitionResult] = field(ArrayOf(PartitionResult), "0+", default=())
+
+
+class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1", flexible="0+"):
+    results: Sequence[WriteStateResult] = field(ArrayOf(WriteStateResult), "0+", default=())

@@ -1,0 +1,166 @@
+"""Compiles the writer of one message version: straight-line code into one growing buffer."""
+
+import struct
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from ottla.protocol.file_slice import FileSlice
+from ottla.protocol.fixed_types import STRUCT_CODES, present, tagged
+from ottla.protocol.message import ArrayOf, Field, Message, Type
+from ottla.protocol.varint import uvarint
+
+
+def compile_writer(cls: type[Message], version: int) -> Callable[[Message, list[Any], bytearray], bytearray]:
+    """A function (message, parts, buffer) → the buffer that is left open.
+
+    It appends to ``buffer``, and at each ``records`` field closes it: what is full goes to ``parts``.
+    """
+    source = _WriterSource(version, version in cls.schema.flexible)
+    source.struct(cls, "m", "    ")
+    lines = ["def write(m, parts, w):", *source.lines, "    return w"]
+    exec("\n".join(lines), source.names)  # noqa: S102  compiled from our own declarations
+    writer: Callable[[Message, list[Any], bytearray], bytearray] = source.names["write"]
+    return writer
+
+
+class _WriterSource:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"uvarint": uvarint, "pack": struct.pack, "FileSlice": FileSlice}
+        self._ids = count()
+
+    def _variable(self) -> str:
+        return f"v{next(self._ids)}"
+
+    def _emit(self, indent: str, *lines: str) -> None:
+        self.lines.extend(indent + line for line in lines)
+
+    def _packer(self, codes: str) -> str:
+        name = f"pack_{codes.replace('?', 'o')}"
+        self.names[name] = struct.Struct(f">{codes}").pack
+        return name
+
+    def struct(self, cls: type[Message], owner: str, indent: str) -> None:
+        """Emit the writing of the struct in the variable ``owner``."""
+        run: list[Field] = []
+        for field in present(cls, self.version):
+            if field.type in STRUCT_CODES:
+                run.append(field)
+                continue
+            self._fixed_run(run, owner, indent)
+            run = []
+            self._value(field, owner, indent)
+        self._fixed_run(run, owner, indent)
+        if self.flexible:
+            self._tagged_fields(cls, owner, indent)
+        elif not present(cls, self.version):
+            self._emit(indent, "pass")
+
+    def _fixed_run(self, run: list[Field], owner: str, indent: str) -> None:
+        if run:
+            codes = "".join(STRUCT_CODES[field.type] for field in run if isinstance(field.type, Type))
+            values = ", ".join(f"{owner}.{field.name}" for field in run)
+            self._emit(indent, f"w += {self._packer(codes)}({values})")
+
+    def _value(self, field: Field, owner: str, indent: str) -> None:
+        variable = self._variable()
+        self._emit(indent, f"{variable} = {owner}.{field.name}")
+        if isinstance(field.type, type) and issubclass(field.type, Message):
+            self._struct_value(field, field.type, variable, indent)
+            return
+        if self.version in field.nullable:
+            self._emit(indent, f"if {variable} is None:", f"    w += {self._null(field)!r}", "else:")
+            indent += "    "
+        if isinstance(field.type, ArrayOf):
+            self._array(field, field.type.element, variable, indent)
+        else:
+            assert isinstance(field.type, Type)
+            self._primitive(field, field.type, variable, indent)
+
+    def _null(self, field: Field) -> bytes:
+        if self.flexible and field.flexible:
+            return b"\0"
+        return b"\xff\xff" if field.type is Type.STRING else b"\xff\xff\xff\xff"
+
+    def _struct_value(self, field: Field, cls: type[Message], variable: str, indent: str) -> None:
+        if self.version in field.nullable:
+            self._emit(indent, f"if {variable} is None:", "    w.append(255)", "else:", "    w.append(1)")
+            self.struct(cls, variable, indent + "    ")
+            return
+        constructor = f"new_{cls.__name__}"
+        self.names[constructor] = cls
+        self._emit(indent, f"if {variable} is None: {variable} = {constructor}()")
+        self.struct(cls, variable, indent)
+
+    def _length(self, field: Field, length: str, short: bool, indent: str) -> None:
+        if self.flexible and field.flexible:
+            self._emit(indent, f"w += uvarint({length} + 1)")
+        else:
+            self._emit(indent, f"w += {self._packer('h' if short else 'i')}({length})")
+
+    def _primitive(self, field: Field, kind: Type, variable: str, indent: str) -> None:
+        if kind in STRUCT_CODES:
+            self._emit(indent, f"w += {self._packer(STRUCT_CODES[kind])}({variable})")
+        elif kind is Type.UUID:
+            self._emit(indent, f"w += {variable}.bytes")
+        elif kind is Type.RECORDS:
+            size = self._variable()
+            sized = f"{variable}.size if isinstance({variable}, FileSlice) else len({variable})"
+            self._emit(indent, f"{size} = {sized}")
+            self._length(field, size, short=False, indent=indent)
+            self._emit(
+                indent, f"if {size}:", "    parts.append(w)", f"    parts.append({variable})", "    w = bytearray()"
+            )
+        else:
+            if kind is Type.STRING:
+                self._emit(indent, f"{variable} = {variable}.encode()")
+            self._length(field, f"len({variable})", kind is Type.STRING, indent)
+            self._emit(indent, f"w += {variable}")
+
+    def _array(self, field: Field, element: Type | type[Message], variable: str, indent: str) -> None:
+        self._length(field, f"len({variable})", short=False, indent=indent)
+        if isinstance(element, Type) and element in STRUCT_CODES:
+            code = STRUCT_CODES[element]
+            self._emit(indent, f'w += pack(f">{{len({variable})}}{code}", *{variable})')
+            return
+        item = self._variable()
+        self._emit(indent, f"for {item} in {variable}:")
+        if isinstance(element, Type):
+            one = Field(element, "0+")
+            self._primitive(one, element, item, indent + "    ")
+        else:
+            self.struct(element, item, indent + "    ")
+
+    def _tagged_fields(self, cls: type[Message], owner: str, indent: str) -> None:
+        """Emit the tagged fields that differ from their default; each is written aside first, for its size."""
+        known = tagged(cls, self.version)
+        if not known:
+            self._emit(indent, "w.append(0)")
+            return
+        outer, tags = self._variable(), self._variable()
+        self._emit(indent, f"{outer} = w", f"{tags} = []")
+        for field in known:
+            self._emit(indent, f"if {self._differs(field, owner)}:", "    w = bytearray()")
+            self._value(field, owner, indent + "    ")
+            self._emit(indent, f"    {tags}.append(({field.tag}, w))")
+        self._emit(indent, f"w = {outer}", f"w += uvarint(len({tags}))")
+        tag, body = self._variable(), self._variable()
+        self._emit(indent, f"for {tag}, {body} in {tags}:", f"    w += uvarint({tag}) + uvarint(len({body})) + {body}")
+
+    def _differs(self, field: Field, owner: str) -> str:
+        """An expression: whether a tagged field holds something other than its default."""
+        value = f"{owner}.{field.name}"
+        if isinstance(field.type, ArrayOf):
+            return f"{value}" if field.default is not None else f"{value} is not None"
+        if field.default is None:
+            if isinstance(field.type, type) and self.version not in field.nullable:
+                constructor = f"new_{field.type.__name__}"
+                self.names[constructor] = field.type
+                return f"{value} is not None and {value} != {constructor}()"
+            return f"{value} is not None"
+        default = f"default_{field.name}_{len(self.names)}"
+        self.names[default] = field.default
+        return f"{value} != {default}"
