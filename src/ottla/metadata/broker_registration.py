@@ -115,11 +115,11 @@ class BrokerRegistration:
             cordoned_log_dirs=cordoned,
         )
 
-    def has_online_directory(self, directory: Uuid) -> bool:
+    def has_online_dir(self, directory: Uuid) -> bool:
         """Whether a replica in ``directory`` can be read."""
         return is_online(directory, self.directories)
 
-    def has_uncordoned_directories(self) -> bool:
+    def has_uncordoned_dirs(self) -> bool:
         """Whether new replicas may be placed on this broker."""
         if not self.directories or self.cordoned_directories is None:
             return True

@@ -10,13 +10,14 @@ from ottla.metadata.image.configs import ConfigResource, ConfigResourceType, Con
 from ottla.metadata.image.delegation_tokens import DelegationTokenData, DelegationTokensDelta, DelegationTokensImage
 from ottla.metadata.image.features import FeaturesDelta, FeaturesImage
 from ottla.metadata.image.local_replica_changes import LocalReplicaChanges, PartitionInfo, TopicIdPartition
+from ottla.metadata.image.metadata import EMPTY_IMAGE, MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
-from ottla.metadata.image.metadata_image import EMPTY_IMAGE, MetadataImage
 from ottla.metadata.image.producer_ids import ProducerIdsDelta, ProducerIdsImage
 from ottla.metadata.image.provenance import MetadataProvenance
 from ottla.metadata.image.scram import ScramCredentialData, ScramDelta, ScramImage, ScramMechanism
 from ottla.metadata.image.topics import TopicImage, TopicsImage
 from ottla.metadata.image.topics_delta import TopicDelta, TopicsDelta
+from ottla.metadata.image_writer_options import ImageWriterOptions, UnwritableMetadataError
 from ottla.metadata.partition_registration import LeaderRecoveryState, PartitionRegistration
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Endpoint",
     "FeaturesDelta",
     "FeaturesImage",
+    "ImageWriterOptions",
     "LeaderRecoveryState",
     "LocalReplicaChanges",
     "MetadataDelta",
@@ -59,4 +61,5 @@ __all__ = [
     "TopicImage",
     "TopicsDelta",
     "TopicsImage",
+    "UnwritableMetadataError",
 ]

@@ -15,18 +15,18 @@ class FeaturesImage:
     """``finalized_versions`` holds the features above 0, without metadata.version, which stands by itself."""
 
     finalized_versions: Mapping[str, int] = field(default_factory=dict)
-    metadata_version: MetadataVersion | None = None
+    metadata_version_or_none: MetadataVersion | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is finalized."""
-        return not self.finalized_versions and self.metadata_version is None
+        return not self.finalized_versions and self.metadata_version_or_none is None
 
     @property
-    def metadata_version_or_raise(self) -> MetadataVersion:
-        """The metadata.version of a log that has one, as every log has after its bootstrap records."""
-        assert self.metadata_version is not None, "the metadata log has no metadata.version yet"
-        return self.metadata_version
+    def metadata_version(self) -> MetadataVersion:
+        """The metadata.version, which every log has from its bootstrap records on."""
+        assert self.metadata_version_or_none is not None, "the metadata log has no metadata.version yet"
+        return self.metadata_version_or_none
 
     @property
     def is_elr_enabled(self) -> bool:
@@ -71,5 +71,5 @@ class FeaturesDelta:
         """The image after the changes."""
         return FeaturesImage(
             applied(self.image.finalized_versions, self.changes),
-            self.metadata_version_change or self.image.metadata_version,
+            self.metadata_version_change or self.image.metadata_version_or_none,
         )

@@ -10,7 +10,7 @@ from ottla.metadata.image.cluster import ClusterDelta
 from ottla.metadata.image.configs import ConfigsDelta
 from ottla.metadata.image.delegation_tokens import DelegationTokensDelta
 from ottla.metadata.image.features import FeaturesDelta
-from ottla.metadata.image.metadata_image import MetadataImage
+from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.producer_ids import ProducerIdsDelta
 from ottla.metadata.image.provenance import MetadataProvenance
 from ottla.metadata.image.scram import ScramDelta

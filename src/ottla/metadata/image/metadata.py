@@ -67,7 +67,7 @@ class MetadataImage:
         without it UnwritableMetadataError is raised.
         """
         options = ImageWriterOptions(
-            self.features.metadata_version_or_raise if metadata_version is None else metadata_version,
+            self.features.metadata_version if metadata_version is None else metadata_version,
             self.features.is_elr_enabled,
             on_loss,
         )
