@@ -125,15 +125,17 @@ def close_producer(producer: str) -> Operation:
     return {"op": "close_producer", "producer": producer}
 
 
-def consume(topic: str, partition: int = 0, *, isolation: str = "read_uncommitted") -> Operation:
-    """Read the partition from its start to its end; answers {"records": [...]}, see `consumed`."""
+def consume(
+    topic: str, partition: int = 0, *, isolation: str = "read_uncommitted", start: int | None = None
+) -> Operation:
+    """Read the partition from `start`, or its own, to its end; answers {"records": [...]}, see `consumed`."""
     configs = {"isolation.level": isolation, "fetch.max.wait.ms": "10"}  # closing waits for the fetch under way
-    return {"op": "consume", "topic": topic, "partition": partition, "configs": configs}
+    return {"op": "consume", "topic": topic, "partition": partition, "configs": configs, "start": start}
 
 
-def expect_error(operation: Operation) -> Operation:
-    """Let `operation` fail with an error of Kafka; answers {"error": its class in Apache's clients, "message": …}."""
-    return {**operation, "fails": True}
+def or_error(operation: Operation) -> Operation:
+    """Let `operation` fail with an error of Kafka; answers {"error": its class in Apache's clients, "message"} then."""
+    return {**operation, "or_error": True}
 
 
 def list_topics() -> Operation:

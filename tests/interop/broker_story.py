@@ -28,9 +28,9 @@ from ottla.records.record import Header, SimpleRecord
 from ottla.runtime.inline import InlineRuntime, run
 from ottla.runtime.posix import PosixFiles
 from tests.apache import driver
-from tests.node import CLUSTER_ID
 from tests.apache.driver import ConsumedRecord, Operation
 from tests.interop.our_consumer import consume
+from tests.node import CLUSTER_ID
 from tests.oracle import ApacheBroker, Oracle
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -65,21 +65,18 @@ public class Driver {
         }
     }
 
-    /** An operation with "fails": true is to fail, and prints how. */
+    /** An operation with "or_error" may fail, and then prints how. */
     private void performOrFail(JsonNode op) throws Exception {
-        if (!op.path("fails").asBoolean()) {
-            perform(op);
-            return;
-        }
         try {
             perform(op);
         } catch (ExecutionException | KafkaException failure) {
+            if (!op.path("or_error").asBoolean()) {
+                throw failure;
+            }
             Throwable cause = failure instanceof ExecutionException ? failure.getCause() : failure;
             ObjectNode answer = JSON.createObjectNode().put("error", cause.getClass().getSimpleName());
             print(answer.put("message", cause.getMessage()));
-            return;
         }
-        throw new IllegalStateException("this was to fail: " + op);
     }
 
     private void perform(JsonNode op) throws Exception {
@@ -153,17 +150,21 @@ public class Driver {
         print(JSON.createObjectNode().<ObjectNode>set("offsets", offsets));
     }
 
-    /** Prints every record of a partition up to its end (for this isolation level) when the operation started. */
+    /** Prints the records of a partition from "start" up to its end (for this isolation level) at this moment. */
     private void consume(JsonNode op) {
         TopicPartition partition = partition(op);
         Map<String, Object> configs = new HashMap<>(strings(op.get("configs")));
         configs.put("bootstrap.servers", bootstrap);
-        configs.put("auto.offset.reset", "earliest");
+        configs.put("auto.offset.reset", "none");
         ArrayNode records = JSON.createArrayNode();
         try (KafkaConsumer<byte[], byte[]> consumer =
                  new KafkaConsumer<>(configs, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             consumer.assign(List.of(partition));
-            consumer.seekToBeginning(List.of(partition));
+            if (op.get("start").isNull()) {
+                consumer.seekToBeginning(List.of(partition));
+            } else {
+                consumer.seek(partition, op.get("start").asLong());
+            }
             long end = consumer.endOffsets(List.of(partition)).get(partition);
             long deadline = System.nanoTime() + CONSUME_BOUND.toNanos();
             while (consumer.position(partition) < end) {
