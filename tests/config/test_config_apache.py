@@ -22,16 +22,18 @@ from tests.oracle import Oracle
 
 FIXTURE = Path(__file__).parent / "apache_4_3_1.json"
 FACTS: dict[str, Any] = json.loads(FIXTURE.read_text())
+OUR_OWN = {"ottla.produce.validation", "metrics.listener"}
 PROGRAM = Path(__file__).parents[1] / "java" / "ConfigFacts.java"
 
 
 def table_facts(table: ConfigTable) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for key in table:
-        if key.name.startswith("ottla."):
+        if key.name in OUR_OWN:
             continue
         facts[key.name] = {
             "type": key.type.name,
+            "required": key.required,
             "default": format_value(key.default),
             "valid": None if key.validator is None else str(key.validator),
             "importance": key.importance.name,

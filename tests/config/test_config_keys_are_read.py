@@ -11,12 +11,45 @@ import pytest
 import ottla
 from ottla.config.broker import BROKER_CONFIG, BrokerLogConfig
 from ottla.config.definition import ConfigKey
+from ottla.config.kraft_keys import KRAFT_KEYS
+from ottla.config.listeners import Listeners
+from ottla.config.log_keys import LOG_KEYS
+from ottla.config.network_keys import NETWORK_KEYS
+from ottla.config.replication_keys import REPLICATION_KEYS
+from ottla.config.sections import ConfigSection, KraftConfig, NetworkConfig, ReplicationConfig, ServerConfig
+from ottla.config.server_keys import SERVER_KEYS
 from ottla.config.synonyms import TOPIC_CONFIG_SYNONYMS
 from ottla.config.topic import TOPIC_CONFIG, LogConfig
+from ottla.config.values import ConfigType
 
 SOURCES = Path(ottla.__file__).parent
-RESOLVED_INTO = {"log_dir": "log_dirs", "internal_segment_bytes": "segment_bytes"}
+SECTIONS: dict[str, type[ConfigSection]] = {
+    "network": NetworkConfig,
+    "kraft": KraftConfig,
+    "server": ServerConfig,
+    "replication": ReplicationConfig,
+}
+RESOLVED_INTO = {
+    "log_dir": "log_dirs",
+    "internal_segment_bytes": "segment_bytes",
+    "broker_id": "node_id",
+    "metadata_log_segment_bytes": "metadata_segment_bytes",
+    "internal_metadata_log_segment_bytes": "metadata_segment_bytes",
+    "listeners": "endpoints",
+    "advertised_listeners": "advertised_broker_endpoints",
+    "listener_security_protocol_map": "security_protocols",
+    "inter_broker_listener_name": "inter_broker_listener_name",
+    "security_inter_broker_protocol": "inter_broker_listener_name",
+    "early_start_listeners": "early_start",
+}
 """Fields that are only read through another one, which takes their value when a configuration is made."""
+AWAITED = {key.name for key in (*NETWORK_KEYS, *KRAFT_KEYS, *SERVER_KEYS, *REPLICATION_KEYS)} | {
+    "cordoned.log.dirs",
+    "log.dir.failure.timeout.ms",
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+}
+"""Keys of rooms that are being built: no code has to read them before the broker stands."""
 
 
 def attributes_of_configs(tree: ast.AST) -> Iterator[str]:
@@ -25,7 +58,7 @@ def attributes_of_configs(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             owner = node.value.func if isinstance(node.value, ast.Call) else node.value
             name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-            if name.endswith(("config", "defaults")):
+            if name.endswith(("config", "defaults", "listeners", *SECTIONS)):
                 yield node.attr
 
 
@@ -48,7 +81,7 @@ def all_read() -> set[str]:
     for path in SOURCES.rglob("*.py"):
         if path.relative_to(SOURCES).parts[0] != "config":
             read.update(attributes_of_configs(ast.parse(path.read_text())))
-    members = read_by_members(LogConfig)
+    members = {**read_by_members(LogConfig), **read_by_members(KraftConfig)}
     pending = list(read)
     while pending:
         new = members.get(pending.pop(), set()) - read
@@ -71,20 +104,62 @@ def gives_a_default_that_is_read(key: ConfigKey) -> bool:
     )
 
 
+def verdict(key: ConfigKey, read: bool) -> None:
+    if key.inert is not None:
+        assert not read, "read, and so not inert"
+    elif key.name not in AWAITED:
+        assert read, "no code reads this key"
+
+
 @pytest.mark.parametrize("key", list(TOPIC_CONFIG), ids=lambda key: key.name)
 def test_a_topic_key_is_read_or_inert(key: ConfigKey) -> None:
-    assert is_read(key) != (key.inert is not None), "read, and so not inert" if key.inert else "no code reads this key"
+    verdict(key, is_read(key))
 
 
 @pytest.mark.parametrize("key", list(BROKER_CONFIG), ids=lambda key: key.name)
 def test_a_broker_key_is_read_or_inert(key: ConfigKey) -> None:
-    read = is_read(key) or gives_a_default_that_is_read(key)
-    assert read != (key.inert is not None), "read, and so not inert" if key.inert else "no code reads this key"
+    verdict(key, is_read(key) or gives_a_default_that_is_read(key))
 
 
 def test_every_key_has_its_field() -> None:
     assert [field.name for field in fields(LogConfig)] == [key.field_name for key in TOPIC_CONFIG]
-    assert [field.name for field in fields(BrokerLogConfig)] == [key.field_name for key in BROKER_CONFIG]
+    assert [field.name for field in fields(BrokerLogConfig)] == [key.field_name for key in LOG_KEYS]
+    held = {name for section in SECTIONS.values() for name in section.__annotations__}
+    held |= {field.name for field in fields(BrokerLogConfig)} | set(Listeners._fields)
+    for key in BROKER_CONFIG:
+        assert key.inert or key.field_name in held or RESOLVED_INTO[key.field_name] in held, key.name
+
+
+PYTHON_TYPES = {
+    ConfigType.BOOLEAN: bool,
+    ConfigType.INT: int,
+    ConfigType.LONG: int,
+    ConfigType.STRING: str,
+    ConfigType.LIST: tuple[str, ...],
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS.values())
+def test_every_field_of_a_section_has_the_type_of_its_key(section: type[ConfigSection]) -> None:
+    for name, annotation in section.__annotations__.items():
+        key = BROKER_CONFIG[name.replace("_", ".")]
+        if name not in section._parsed:
+            expected: object = PYTHON_TYPES[key.type]
+            nullable = key.default is None and not key.required
+            assert annotation == (expected | None if nullable else expected), name  # type: ignore[operator]
+
+
+def test_a_section_has_defaults_takes_values_and_does_not_change() -> None:
+    network = NetworkConfig(max_connections=5)
+    assert (network.max_connections, network.socket_listen_backlog_size) == (5, 50)
+    assert network.max_connections_per_ip_overrides == {}
+    assert network == NetworkConfig(max_connections=5) != NetworkConfig()
+    with pytest.raises(AttributeError):
+        network.max_connections = 6
+    with pytest.raises(TypeError, match="has no max_conections"):
+        NetworkConfig(max_conections=5)
+    with pytest.raises(TypeError, match="needs process_roles"):
+        KraftConfig(node_id=1)
 
 
 def test_the_walk_sees_reads_and_only_reads() -> None:

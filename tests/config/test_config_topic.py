@@ -51,9 +51,9 @@ def test_contradictions_are_refused_with_key_and_value() -> None:
 
 
 def test_inert_keys_warn(caplog: pytest.LogCaptureFixture) -> None:
-    LogConfig.from_props({"min.insync.replicas": "2", "local.retention.ms": "5"})
+    LogConfig.from_props({"leader.replication.throttled.replicas": "*", "local.retention.ms": "5"})
     assert caplog.messages == [
-        "The topic config min.insync.replicas=2 has no effect: replication is not built yet",
+        "The topic config leader.replication.throttled.replicas=* has no effect: quotas are not built yet",
         "The topic config local.retention.ms=5 has no effect: tiered storage is not part of Ottla",
     ]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}

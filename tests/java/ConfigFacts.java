@@ -1,14 +1,20 @@
-// Prints, as JSON, what Apache Kafka's own classes say about the configuration keys that Ottla has too: names, types,
+// Prints, as JSON, what Apache Kafka's own classes say about the configuration keys: names, types,
 // defaults, bounds, how values are parsed, how a server's keys become a topic's defaults, and how Java writes and reads
 // .properties files. Run with Apache Kafka's jars: java -cp 'jars/*' ConfigFacts.java
 
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import org.apache.kafka.common.Endpoint;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
+import org.apache.kafka.server.config.DynamicBrokerConfig;
+import org.apache.kafka.server.config.QuotaConfig;
 import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
+import org.apache.kafka.server.metrics.ClientMetricsConfigs;
 import org.apache.kafka.storage.internals.log.LogConfig;
 
 import java.io.StringReader;
@@ -17,16 +23,13 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
-import java.util.Set;
 import java.util.TreeMap;
 
-public class ConfigFacts {
-    private static final Set<String> SERVER_KEYS = Set.of(
-        "message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable", "num.recovery.threads.per.data.dir",
-        "producer.id.expiration.ms", "producer.id.expiration.check.interval.ms", "transaction.max.timeout.ms",
-        "transaction.partition.verification.enable");
+import scala.jdk.javaapi.CollectionConverters;
 
+public class ConfigFacts {
     private static final String[] NUMBERS = {
         "0", "-1", "+7", " 42 ", "\t42\n", "", " ", "1_000", "1.0", "0x10", "１２", "\u00a05", "32767", "32768", "-32768", "-32769",
         "2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808",
@@ -89,6 +92,117 @@ public class ConfigFacts {
         {"log.message.timestamp.type", "createtime"},
     };
 
+    private static final String[] COMBINED = {
+        "node.id", "1", "process.roles", "broker,controller", "controller.listener.names", "CONTROLLER",
+        "listeners", "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.quorum.voters", "1@localhost:9093"};
+    private static final String[] BROKER = {
+        "node.id", "2", "process.roles", "broker", "controller.listener.names", "CONTROLLER",
+        "controller.quorum.bootstrap.servers", "localhost:9093"};
+    private static final String[] CONTROLLER = {
+        "node.id", "1", "process.roles", "controller", "controller.listener.names", "CONTROLLER",
+        "listeners", "CONTROLLER://:9093", "controller.quorum.voters", "1@localhost:9093"};
+
+    /** Nodes: a base, what it is with, and null for what it is without. */
+    private static final String[][][] NODES = {
+        {COMBINED, {}}, {BROKER, {}}, {CONTROLLER, {}},
+        {COMBINED, {"node.id", null}},
+        {COMBINED, {"node.id", null, "broker.id", "1"}},
+        {COMBINED, {"broker.id", "2"}},
+        {COMBINED, {"process.roles", null}},
+        {COMBINED, {"process.roles", "observer"}},
+        {COMBINED, {"process.roles", ""}},
+        {COMBINED, {"controller.listener.names", null}},
+        {COMBINED, {"controller.listener.names", "controller"}},
+        {COMBINED, {"controller.listener.names", "OTHER"}},
+        {COMBINED, {"controller.listener.names", "CONTROLLER,OTHER"}},
+        {COMBINED, {"controller.listener.names", "PLAINTEXT,CONTROLLER"}},
+        {COMBINED, {"controller.quorum.voters", null}},
+        {COMBINED, {"controller.quorum.voters", null, "controller.quorum.bootstrap.servers", "h:1, [::1]:2"}},
+        {COMBINED, {"controller.quorum.voters", "2@localhost:9093"}},
+        {COMBINED, {"controller.quorum.voters", "1@localhost"}},
+        {COMBINED, {"controller.quorum.voters", "a@localhost:1"}},
+        {COMBINED, {"controller.quorum.voters", "1@2@localhost:1"}},
+        {COMBINED, {"controller.quorum.voters", "1@local host:1"}},
+        {COMBINED, {"controller.quorum.voters", "1@[::1]:1,2@h:65535"}},
+        {COMBINED, {"controller.quorum.voters", "1@h:65536"}},
+        {COMBINED, {"controller.quorum.bootstrap.servers", "nowhere"}},
+        {COMBINED, {"listeners", "PLAINTEXT://:9092,CONTROLLER://:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://h:9092,CONTROLLER://0.0.0.0:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://h:9092,CONTROLLER://0.0.0.0:9093", "controller.quorum.voters", null,
+            "controller.quorum.bootstrap.servers", "h:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://:9092,PLAINTEXT://:9094,CONTROLLER://:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://:9092,CONTROLLER://:9092"}},
+        {COMBINED, {"listeners", "PLAINTEXT://:0,CONTROLLER://:0"}},
+        {COMBINED, {"listeners", "PLAINTEXT://127.0.0.1:9092,CONTROLLER://[::1]:9092"}},
+        {COMBINED, {"listeners", "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.2:9092"}},
+        {COMBINED, {"listeners", "PLAINTEXT://127.0.0.1:9092,CONTROLLER://h:9092"}},
+        {COMBINED, {"listeners", "plaintext://h:9092,CONTROLLER://h:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://[fe80::b1da:69ca%eth0]:9092,CONTROLLER://h:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT:h:9092,CONTROLLER://h:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT://h,CONTROLLER://h:9093"}},
+        {COMBINED, {"listeners", "PLAINTEXT"}},
+        {COMBINED, {"listeners", ""}},
+        {COMBINED, {"listeners", "INSIDE://h:1,CONTROLLER://h:2"}},
+        {COMBINED, {"listeners", "INSIDE://h:1,CONTROLLER://h:2", "listener.security.protocol.map", "INSIDE:PLAINTEXT"}},
+        {COMBINED, {"listeners", "INSIDE://h:1,CONTROLLER://h:2",
+            "listener.security.protocol.map", "INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT"}},
+        {COMBINED, {"listeners", "INSIDE://h:1,CONTROLLER://h:2", "inter.broker.listener.name", "inside",
+            "listener.security.protocol.map", "inside:plaintext , CONTROLLER:PLAINTEXT"}},
+        {COMBINED, {"listener.security.protocol.map", "PLAINTEXT:TLS,CONTROLLER:PLAINTEXT"}},
+        {COMBINED, {"listener.security.protocol.map", "PLAINTEXT"}},
+        {COMBINED, {"inter.broker.listener.name", "PLAINTEXT", "security.inter.broker.protocol", "PLAINTEXT"}},
+        {COMBINED, {"inter.broker.listener.name", "NOWHERE"}},
+        {COMBINED, {"inter.broker.listener.name", "CONTROLLER"}},
+        {COMBINED, {"security.inter.broker.protocol", "TLS"}},
+        {COMBINED, {"advertised.listeners", "PLAINTEXT://public:19092"}},
+        {COMBINED, {"advertised.listeners", "PLAINTEXT://public:19092,CONTROLLER://public:19092"}},
+        {COMBINED, {"advertised.listeners", "CONTROLLER://public:19093"}},
+        {COMBINED, {"advertised.listeners", "PLAINTEXT://0.0.0.0:9092"}},
+        {COMBINED, {"advertised.listeners", "CONTROLLER://0.0.0.0:9092,PLAINTEXT://h:1"}},
+        {COMBINED, {"advertised.listeners", "SSL://public:19092,PLAINTEXT://h:1"}},
+        {COMBINED, {"advertised.listeners", ""}},
+        {COMBINED, {"early.start.listeners", "PLAINTEXT"}},
+        {COMBINED, {"early.start.listeners", ""}},
+        {COMBINED, {"early.start.listeners", "OTHER"}},
+        {COMBINED, {"replica.fetch.wait.max.ms", "30001"}},
+        {COMBINED, {"replica.fetch.wait.max.ms", "400", "replica.lag.time.max.ms", "399"}},
+        {COMBINED, {"replica.socket.timeout.ms", "499"}},
+        {COMBINED, {"broker.heartbeat.interval.ms", "9000"}},
+        {COMBINED, {"queued.max.request.bytes", "104857599"}},
+        {COMBINED, {"queued.max.request.bytes", "104857600"}},
+        {COMBINED, {"queued.max.request.bytes", "0"}},
+        {COMBINED, {"max.connections.per.ip", "0"}},
+        {COMBINED, {"max.connections.per.ip", "0", "max.connections.per.ip.overrides", "h:1, ::1:2"}},
+        {COMBINED, {"max.connections.per.ip.overrides", "h"}},
+        {COMBINED, {"max.connections.per.ip.overrides", "h!:1"}},
+        {COMBINED, {"connections.max.idle.ms", "100"}},
+        {COMBINED, {"connections.max.idle.ms", "101"}},
+        {COMBINED, {"connections.max.idle.ms", "-1"}},
+        {COMBINED, {"cordoned.log.dirs", "/a"}},
+        {COMBINED, {"cordoned.log.dirs", "/a", "log.dirs", "/b,/a"}},
+        {COMBINED, {"cordoned.log.dirs", "*", "log.dirs", "/b,/a"}},
+        {COMBINED, {"cordoned.log.dirs", "*,/a", "log.dirs", "/b,/a"}},
+        {COMBINED, {"metadata.log.dir", "/m"}},
+        {COMBINED, {"no.such.key", "1", "listener.name.plaintext.max.connections", "7"}},
+        {BROKER, {"node.id", "1", "controller.quorum.voters", "1@localhost:9093"}},
+        {BROKER, {"controller.quorum.bootstrap.servers", null}},
+        {BROKER, {"controller.quorum.auto.join.enable", "true"}},
+        {BROKER, {"controller.listener.names", "CONTROLLER,OTHER"}},
+        {BROKER, {"controller.listener.names", "PLAINTEXT"}},
+        {BROKER, {"controller.listener.names", "SSL"}},
+        {BROKER, {"listener.security.protocol.map", "PLAINTEXT:PLAINTEXT"}},
+        {BROKER, {"listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}},
+        {CONTROLLER, {"listeners", "CONTROLLER://:9093,PLAINTEXT://:9092"}},
+        {CONTROLLER, {"listeners", "PLAINTEXT://:9092"}},
+        {CONTROLLER, {"inter.broker.listener.name", "CONTROLLER"}},
+        {CONTROLLER, {"inter.broker.listener.name", "PLAINTEXT"}},
+        {CONTROLLER, {"node.id", "9"}},
+        {CONTROLLER, {"advertised.listeners", "CONTROLLER://public:1"}},
+        {CONTROLLER, {"controller.quorum.auto.join.enable", "true"}},
+    };
+
     private static final String[][] TOPICS = {
         {},
         {"segment.bytes", "1048575"},
@@ -136,12 +250,18 @@ public class ConfigFacts {
 
     public static void main(String[] args) throws Exception {
         Map<String, Object> facts = new LinkedHashMap<>();
-        facts.put("topic", keys(LogConfig.configKeys(), false));
-        facts.put("server", keys(AbstractKafkaConfig.CONFIG_DEF.configKeys(), true));
+        facts.put("topic", keys(LogConfig.configKeys()));
+        facts.put("server", keys(AbstractKafkaConfig.CONFIG_DEF.configKeys()));
+        facts.put("broker_quotas", keys(QuotaConfig.brokerQuotaConfigs().configKeys()));
+        facts.put("group", keys(GroupConfig.CONFIG_DEF.configKeys()));
+        facts.put("client_metrics", keys(ClientMetricsConfigs.configDef().configKeys()));
+        facts.put("dynamic", new TreeMap<>(DynamicBrokerConfig.dynamicConfigUpdateModes()));
         facts.put("synonyms", synonyms());
+        facts.put("group_synonyms", groupSynonyms());
         facts.put("parse", parses());
         facts.put("topics", outcomes(TOPICS, ConfigFacts::topic));
         facts.put("servers", outcomes(SERVERS, ConfigFacts::server));
+        facts.put("nodes", nodes());
         facts.put("properties", properties());
         System.out.println(json(facts, 2));
     }
@@ -163,17 +283,13 @@ public class ConfigFacts {
         return mapper.writeValueAsString(value);
     }
 
-    private static boolean ours(String name) {
-        return name.startsWith("log.") || name.startsWith("compression.") || SERVER_KEYS.contains(name);
-    }
-
-    private static Map<String, Object> keys(Map<String, ConfigDef.ConfigKey> keys, boolean filter) {
+    private static Map<String, Object> keys(Map<String, ConfigDef.ConfigKey> keys) {
         Map<String, Object> out = new TreeMap<>();
         keys.forEach((name, key) -> {
-            if (filter && !ours(name)) return;
             Map<String, Object> fact = new LinkedHashMap<>();
             fact.put("type", key.type.name());
-            fact.put("default", ConfigDef.convertToString(key.defaultValue, key.type));
+            fact.put("required", !key.hasDefault());
+            fact.put("default", key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
             fact.put("valid", key.validator == null ? null : key.validator.toString());
             fact.put("importance", key.importance.name());
             fact.put("internal", key.internalConfig);
@@ -201,6 +317,12 @@ public class ConfigFacts {
             list.forEach(s -> each.add(List.of(s.name(), Long.parseLong(s.converter().apply("1")))));
             out.put(topic, each);
         });
+        return out;
+    }
+
+    private static Map<String, Object> groupSynonyms() {
+        Map<String, Object> out = new TreeMap<>();
+        GroupConfig.ALL_GROUP_CONFIG_SYNONYMS.forEach((group, broker) -> out.put(group, broker.orElse(null)));
         return out;
     }
 
@@ -287,6 +409,42 @@ public class ConfigFacts {
         kafka.server.KafkaConfig config = new kafka.server.KafkaConfig(all, false);
         LogConfig.validateBrokerLogConfigValues(config.extractLogConfigMap(), false);
         return config;
+    }
+
+    private static List<Object> nodes() {
+        List<Object> out = new ArrayList<>();
+        for (String[][] node : NODES) {
+            Map<String, String> props = new TreeMap<>();
+            for (String[] pairs : node) for (int i = 0; i < pairs.length; i += 2) props.put(pairs[i], pairs[i + 1]);
+            props.values().removeIf(Objects::isNull);
+            Map<String, Object> fact = new LinkedHashMap<>();
+            fact.put("props", props);
+            try {
+                Properties all = new Properties();
+                all.putAll(props);
+                kafka.server.KafkaConfig config = new kafka.server.KafkaConfig(all, false);
+                fact.put("node_id", config.nodeId());
+                fact.put("listeners", endpoints(config.listeners()));
+                fact.put("controller", endpoints(config.controllerListeners()));
+                fact.put("broker", endpoints(config.dataPlaneListeners()));
+                fact.put("advertised_controller", endpoints(config.effectiveAdvertisedControllerListeners()));
+                fact.put("advertised_broker", endpoints(config.effectiveAdvertisedBrokerListeners()));
+                fact.put("inter_broker", config.interBrokerListenerName().value());
+                fact.put("early_start", CollectionConverters.asJava(config.earlyStartListeners()).stream()
+                    .map(ListenerName::value).sorted().toList());
+                fact.put("metadata_log_dir", config.metadataLogDir());
+                fact.put("cordoned", config.cordonedLogDirs());
+            } catch (RuntimeException e) {
+                fact.put("error", String.valueOf(e.getMessage()).replaceFirst("^requirement failed: ", ""));
+            }
+            out.add(fact);
+        }
+        return out;
+    }
+
+    private static List<String> endpoints(scala.collection.Seq<Endpoint> endpoints) {
+        return CollectionConverters.asJava(endpoints).stream()
+            .map(e -> e.listener() + "|" + e.host() + "|" + e.port() + "|" + e.securityProtocol()).toList();
     }
 
     private static Map<String, Object> strings(Map<String, ?> values) {

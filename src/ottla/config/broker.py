@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ottla.common.errors import InvalidConfigError
 from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.log_keys import LOG_KEYS
 from ottla.config.synonyms import TOPIC_CONFIG_SYNONYMS, Synonym
 from ottla.config.topic import TOPIC_CONFIG, LogConfig, validate_compaction_lag
 from ottla.config.units import MIB
@@ -16,18 +17,22 @@ __all__ = ["BROKER_CONFIG", "BrokerLogConfig"]
 MIN_DEDUPE_BUFFER_BYTES = MIB
 """Each cleaner worker needs more than this for its offset map."""
 
+ALL_LOG_DIRS = "*"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLogConfig:
     """Every broker key of the storage engine as a typed field, named as the key with underscores for dots.
 
     ``BrokerLogConfig()`` holds Apache's defaults; the constructor takes typed values unchecked, ``from_props`` checks
-    text. ``log_dirs`` is resolved: where it is not set it is ``log_dir``. Keys that only give a topic its default,
-    with their precedence of milliseconds over minutes over hours, are read through ``topic_defaults``.
+    text. ``log_dirs`` is resolved: where it is not set it is ``log_dir``; so is a ``*`` in ``cordoned_log_dirs``. Keys
+    that only give a topic its default, with their precedence of milliseconds over minutes over hours, are read through
+    ``topic_defaults``.
     """
 
     log_dir: tuple[str, ...] = BROKER_CONFIG.default("log.dir")
     log_dirs: tuple[str, ...] = BROKER_CONFIG.default("log.dirs")
+    cordoned_log_dirs: tuple[str, ...] = BROKER_CONFIG.default("cordoned.log.dirs")
     log_segment_bytes: int = BROKER_CONFIG.default("log.segment.bytes")
     log_roll_ms: int | None = BROKER_CONFIG.default("log.roll.ms")
     log_roll_hours: int = BROKER_CONFIG.default("log.roll.hours")
@@ -86,16 +91,22 @@ class BrokerLogConfig:
         # The key's own default is null, which no reader of this field should have to think about.
         if self.log_dirs is None:
             object.__setattr__(self, "log_dirs", self.log_dir)
+        if ALL_LOG_DIRS in (self.cordoned_log_dirs or ()):
+            object.__setattr__(self, "cordoned_log_dirs", self.log_dirs)
 
     @classmethod
     def from_props(cls, props: Mapping[str, object]) -> Self:
-        """The configuration that a server.properties gives; a name that is no key of this table warns.
+        """The storage engine's part of what a server.properties gives; a name that is no broker key warns.
 
         InvalidConfigError for a bad value, for values that contradict each other, and for a default that no
         topic may have.
         """
-        values = BROKER_CONFIG.parse(props)
-        fields: dict[str, Any] = {BROKER_CONFIG[name].field_name: value for name, value in values.items()}
+        return cls.from_values(BROKER_CONFIG.parse(props))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
+        """The storage engine's part of broker values, by key name, that are parsed already; checked as a whole."""
+        fields: dict[str, Any] = {key.field_name: values[key.name] for key in LOG_KEYS if key.name in values}
         config = cls(**fields)
         config._validate()
         return config

@@ -7,7 +7,6 @@ into typed values, and the rest of Ottla sees only the dataclasses that are made
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
@@ -30,8 +29,9 @@ class Importance(Enum):
 class ConfigKey:
     """One configuration key: Apache's name, type, default and bounds, and what it does in our own words.
 
-    ``default`` is None for a key that may be left unset. ``internal`` keys are for tests and stay out of the
-    documentation. ``inert`` says why a key that Apache has cannot mean anything here; setting one warns.
+    ``default`` is None for a key that may be left unset, and for one that is ``required``. ``internal`` keys are for
+    tests and stay out of the documentation. ``inert`` says why a key that Apache has cannot mean anything here;
+    setting one warns.
     """
 
     name: str
@@ -42,6 +42,7 @@ class ConfigKey:
     doc: str
     inert: str | None = None
     internal: bool = False
+    required: bool = False
 
     @property
     def field_name(self) -> str:
@@ -104,6 +105,9 @@ class ConfigTable:
     def __getitem__(self, name: str) -> ConfigKey:
         return self._keys[name]
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
     def __contains__(self, name: object) -> bool:
         return name in self._keys
 
@@ -111,23 +115,37 @@ class ConfigTable:
         """The default of a key, typed as the key is."""
         return self._keys[name].default
 
-    def parse(self, props: Mapping[str, object]) -> dict[str, ConfigValue]:
-        """Parse what is set, and only that, by key name; what no key knows is reported in the log and left out.
+    def parse(self, props: Mapping[str, object], *, warn: bool = True) -> dict[str, ConfigValue]:
+        """Parse what is set, and only that, by key name; what no key knows is left out.
 
-        Raises InvalidConfigError for the first bad value. A key that is inert here warns.
+        Raises InvalidConfigError for the first bad value. Names that no key knows and keys that are inert here are
+        reported in the log, unless ``warn`` is false.
         """
         values = {}
         for name, value in props.items():
             key = self._keys.get(name)
             if key is None:
-                logger.warning("%s; it is ignored", self.describe_unknown(name))
+                if warn:
+                    logger.warning("%s; it is ignored", self.describe_unknown(name))
                 continue
             values[name] = parsed = key.parse(value)
-            if key.inert is not None:
+            if key.inert is not None and warn:
                 logger.warning(
                     "The %s config %s=%s has no effect: %s", self.kind, name, format_value(parsed), key.inert
                 )
         return values
+
+    def with_defaults(self, values: Mapping[str, ConfigValue]) -> dict[str, ConfigValue]:
+        """A value for every key: what is given, else the default; InvalidConfigError if a required one is missing."""
+        complete = {}
+        for name, key in self._keys.items():
+            if name in values:
+                complete[name] = values[name]
+            elif key.required:
+                raise InvalidConfigError(f'Missing required configuration "{name}" which has no default value.')
+            else:
+                complete[name] = key.default
+        return complete
 
     def require_known(self, names: Mapping[str, object]) -> None:
         """InvalidConfigError for the first name that is no key of this table."""
@@ -137,5 +155,7 @@ class ConfigTable:
 
     def describe_unknown(self, name: str) -> str:
         """A message for a name that is no key, with the nearest one that is."""
+        from difflib import get_close_matches  # for messages only, and slow to load
+
         near = get_close_matches(name, self._keys, n=1)
         return f"Unknown {self.kind} config name: {name}" + (f" (did you mean {near[0]}?)" if near else "")

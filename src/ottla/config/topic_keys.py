@@ -6,7 +6,7 @@ from ottla.config.validators import GzipLevel, ThrottledReplicaList, at_least, b
 from ottla.config.values import ConfigType
 
 TIERED_STORAGE = "tiered storage is not part of Ottla"
-REPLICATION = "replication is not built yet"
+QUOTAS = "quotas are not built yet"
 
 COMPRESSION_TYPES = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 MEDIUM = Importance.MEDIUM
@@ -60,11 +60,9 @@ TOPIC_CONFIG = ConfigTable(
               "each key, both together do both, and an empty list keeps everything."),
     ConfigKey("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM,
               "Whether a replica that is out of sync may become leader when no other is left, at the price of lost "
-              "records.",
-              inert=REPLICATION),
+              "records."),
     ConfigKey("min.insync.replicas", INT, 1, at_least(1), MEDIUM,
-              "Number of replicas in sync without which a produce request with acks=all is refused.",
-              inert=REPLICATION),
+              "Number of replicas in sync without which a produce request with acks=all is refused."),
     ConfigKey("compression.type", STRING, "producer", COMPRESSION_TYPES, MEDIUM,
               "Codec that batches are stored with; producer keeps what the producer chose, uncompressed stores "
               "plain batches."),
@@ -85,11 +83,11 @@ TOPIC_CONFIG = ConfigTable(
     ConfigKey("leader.replication.throttled.replicas", LIST, (), ThrottledReplicaList(), MEDIUM,
               "Replicas whose traffic counts against the throttle on the leader's side: pairs of partition and "
               "broker, or * for all.",
-              inert=REPLICATION),
+              inert=QUOTAS),
     ConfigKey("follower.replication.throttled.replicas", LIST, (), ThrottledReplicaList(), MEDIUM,
               "Replicas whose traffic counts against the throttle on the follower's side: pairs of partition and "
               "broker, or * for all.",
-              inert=REPLICATION),
+              inert=QUOTAS),
     ConfigKey("remote.storage.enable", BOOLEAN, False, None, MEDIUM,
               "Whether the topic's sealed segments also go to remote storage.",
               inert=TIERED_STORAGE),

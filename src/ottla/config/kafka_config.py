@@ -1,0 +1,93 @@
+"""The whole configuration of a node, from its server.properties: typed, checked, never changed."""
+
+import re
+from collections.abc import Mapping
+from typing import Self
+
+from ottla.config.broker import BrokerLogConfig
+from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.definition import logger
+from ottla.config.kafka_config_rules import validate_values
+from ottla.config.listeners import Listeners, config_prefix
+from ottla.config.sections import KraftConfig, NetworkConfig, ReplicationConfig, ServerConfig
+from ottla.config.values import ConfigValue
+
+LISTENER_CONFIG = re.compile(r"listener\.name\.[^.]*\.(.*)")
+
+
+class KafkaConfig:
+    """All broker keys of a node, by room.
+
+    ``log``, ``network``, ``kraft``, ``server`` and ``replication`` hold the values; ``listeners`` is what the listener
+    keys say together. ``originals`` is what was set, as text, with node.id and broker.id standing for each other;
+    ``values`` has every key's typed value.
+    """
+
+    __slots__ = ("kraft", "listeners", "log", "network", "originals", "replication", "server", "values")
+
+    def __init__(self, originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
+        self.originals = originals
+        self.values = values
+        self.log = BrokerLogConfig.from_values(values)
+        self.network = NetworkConfig.from_values(values)
+        self.kraft = KraftConfig.from_values(values)
+        self.server = ServerConfig.from_values(values)
+        self.replication = ReplicationConfig.from_values(values)
+        self.listeners = Listeners.from_values(values, originals)
+
+    @classmethod
+    def from_props(cls, props: Mapping[str, str], *, warn: bool = True) -> Self:
+        """The configuration in a server.properties; InvalidConfigError for the first thing that is wrong with it.
+
+        Names that are no keys and keys without effect are reported in the log, unless ``warn`` is false.
+        """
+        originals = populate_synonyms(props)
+        own = {name: value for name, value in originals.items() if not LISTENER_CONFIG.fullmatch(name)}
+        values = BROKER_CONFIG.with_defaults(BROKER_CONFIG.parse(own, warn=warn))
+        if warn:
+            _warn_of_unknown_listener_configs(originals)
+        config = cls(originals, values)
+        validate_values(config.kraft, config.network, config.replication, config.log, config.listeners, values)
+        config.listeners.require_supported()
+        return config
+
+    def listener_values(self, listener_name: str) -> dict[str, ConfigValue]:
+        """Every key's value for one listener: what is set with its prefix goes before what is set without."""
+        prefix = config_prefix(listener_name)
+        overrides = {
+            name[len(prefix) :]: value
+            for name, value in self.originals.items()
+            if name.startswith(prefix) and name[len(prefix) :] in BROKER_CONFIG
+        }
+        return {**self.values, **BROKER_CONFIG.parse(overrides, warn=False)}
+
+    def listener_network(self, listener_name: str) -> NetworkConfig:
+        """The network keys for one listener."""
+        return NetworkConfig.from_values(self.listener_values(listener_name))
+
+    @property
+    def metadata_log_dir(self) -> str:
+        """The directory of the metadata log."""
+        return self.kraft.metadata_log_dir or self.log.log_dirs[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KafkaConfig) and self.originals == other.originals
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def populate_synonyms(props: Mapping[str, str]) -> dict[str, str]:
+    """A copy in which node.id stands for broker.id, or the other way round, where only one is set."""
+    copy = dict(props)
+    if "node.id" in copy:
+        copy.setdefault("broker.id", copy["node.id"])
+    elif "broker.id" in copy:
+        copy["node.id"] = copy["broker.id"]
+    return copy
+
+
+def _warn_of_unknown_listener_configs(props: Mapping[str, str]) -> None:
+    for name in props:
+        match = LISTENER_CONFIG.fullmatch(name)
+        if match and match[1] not in BROKER_CONFIG:
+            logger.warning("%s (in %s); it is ignored", BROKER_CONFIG.describe_unknown(match[1]), name)

@@ -1,0 +1,184 @@
+"""Broker keys as typed attributes, grouped by who reads them.
+
+Each annotation of a section is the field of the broker key of that name with dots for underscores, and only that: the
+values come from the table. (Dataclasses of this size would cost more to make at import than the rest of the room.)
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+from ottla.config.address_validators import parse_bootstrap_servers, parse_connection_overrides, parse_quorum_voters
+from ottla.config.addresses import Address, parse_address
+from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.values import ConfigValue
+
+
+class ConfigSection:
+    """Values of some broker keys; immutable, compared by value.
+
+    The constructor takes typed values, unchecked, over Apache's defaults; the required keys must be given.
+    """
+
+    _parsed: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+
+    def __init__(self, **fields: Any) -> None:
+        values = self.__dict__
+        for name in type(self).__annotations__:
+            if name in fields:
+                values[name] = fields.pop(name)
+                continue
+            key = BROKER_CONFIG[name.replace("_", ".")]
+            if key.required:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            parse = self._parsed.get(name)
+            values[name] = key.default if parse is None else parse(key.default)
+        if fields:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
+        """The section in the values of all broker keys, by key name; InvalidConfigError if one means nothing."""
+        fields: dict[str, Any] = {}
+        for name in cls.__annotations__:
+            value = values[name.replace("_", ".")]
+            parse = cls._parsed.get(name)
+            fields[name] = value if parse is None else parse(value)
+        return cls(**fields)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"cannot set {name}: a configuration does not change")
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+class NetworkConfig(ConfigSection):
+    """What the socket server and connections to other nodes need; a listener may have one of its own."""
+
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_request_max_bytes: int
+    socket_listen_backlog_size: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: dict[str, int]
+    max_connections: int
+    max_connection_creation_rate: int
+    connections_max_idle_ms: int
+    connection_failed_authentication_delay_ms: int
+    queued_max_requests: int
+    queued_max_request_bytes: int
+    num_network_threads: int
+    num_io_threads: int
+    request_timeout_ms: int
+    socket_connection_setup_timeout_ms: int
+    socket_connection_setup_timeout_max_ms: int
+
+    _parsed = {"max_connections_per_ip_overrides": parse_connection_overrides}  # noqa: RUF012 - as in the base class
+
+
+class KraftConfig(ConfigSection):
+    """Who this node is, where the quorum is, and how the metadata log is kept."""
+
+    process_roles: tuple[str, ...]
+    node_id: int
+    controller_listener_names: tuple[str, ...]
+    controller_quorum_voters: dict[int, Address]
+    controller_quorum_bootstrap_servers: tuple[Address, ...]
+    controller_quorum_election_timeout_ms: int
+    controller_quorum_fetch_timeout_ms: int
+    controller_quorum_election_backoff_max_ms: int
+    controller_quorum_append_linger_ms: int
+    controller_quorum_request_timeout_ms: int
+    controller_quorum_retry_backoff_ms: int
+    controller_quorum_auto_join_enable: bool
+    controller_quorum_fetch_max_bytes: int
+    controller_quorum_fetch_snapshot_max_bytes: int
+    initial_broker_registration_timeout_ms: int
+    broker_heartbeat_interval_ms: int
+    broker_session_timeout_ms: int
+    server_max_startup_time_ms: int
+    controller_performance_sample_period_ms: int
+    controller_performance_always_log_threshold_ms: int
+    metadata_log_dir: str | None
+    metadata_log_max_record_bytes_between_snapshots: int
+    metadata_log_max_snapshot_interval_ms: int
+    metadata_log_segment_bytes: int
+    metadata_log_segment_ms: int
+    metadata_max_retention_bytes: int
+    metadata_max_retention_ms: int
+    metadata_max_idle_interval_ms: int
+    internal_metadata_log_segment_bytes: int | None
+    internal_metadata_max_batch_size_in_bytes: int
+    internal_metadata_delete_delay_millis: int
+
+    _parsed = {  # noqa: RUF012 - as in the base class
+        "controller_quorum_voters": parse_quorum_voters,
+        "controller_quorum_bootstrap_servers": parse_bootstrap_servers,
+    }
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether this node has the broker role."""
+        return "broker" in self.process_roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this node has the controller role."""
+        return "controller" in self.process_roles
+
+    @property
+    def metadata_segment_bytes(self) -> int:
+        """The segment size of the metadata log in force."""
+        return self.internal_metadata_log_segment_bytes or self.metadata_log_segment_bytes
+
+
+class ServerConfig(ConfigSection):
+    """What the request handlers and the broker's life cycle need."""
+
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    min_insync_replicas: int
+    delete_topic_enable: bool
+    fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
+    max_request_partition_size_limit: int
+    fetch_purgatory_purge_interval_requests: int
+    producer_purgatory_purge_interval_requests: int
+    delete_records_purgatory_purge_interval_requests: int
+    controlled_shutdown_enable: bool
+    broker_rack: str | None
+    metrics_listener: Address | None
+    unstable_api_versions_enable: bool
+    unstable_feature_versions_enable: bool
+
+    _parsed = {  # noqa: RUF012 - as in the base class
+        "metrics_listener": lambda text: None if text is None else parse_address(text)
+    }
+
+
+class ReplicationConfig(ConfigSection):
+    """What followers, the ISR and elections need."""
+
+    replica_lag_time_max_ms: int
+    replica_socket_timeout_ms: int
+    replica_socket_receive_buffer_bytes: int
+    replica_fetch_max_bytes: int
+    replica_fetch_wait_max_ms: int
+    replica_fetch_min_bytes: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_backoff_ms: int
+    num_replica_fetchers: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    unclean_leader_election_interval_ms: int
+    unclean_leader_election_enable: bool
+    controller_socket_timeout_ms: int
+    replica_selector_class: str | None
+    num_replica_alter_log_dirs_threads: int | None

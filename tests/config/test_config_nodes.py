@@ -1,0 +1,63 @@
+"""Whole nodes: what their listeners and roles come to, and what is refused, as Apache's KafkaConfig has it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.common.errors import InvalidConfigError
+from ottla.config.kafka_config import KafkaConfig
+from ottla.config.listeners import Endpoint
+
+FACTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "apache_4_3_1.json").read_text())["nodes"]
+ACCEPTED = [fact for fact in FACTS if "error" not in fact]
+REFUSED = [fact for fact in FACTS if "error" in fact]
+
+SAID_OTHERWISE = {
+    "Invalid value observer for configuration process.roles: String must be one of: broker, controller",
+    "Configuration 'process.roles' must not be empty. Valid values include: [broker, controller]",
+    "Configuration 'listeners' must not be empty. Valid values include: any non-empty value",
+    "Configuration 'advertised.listeners' must not be empty. Valid values include: any non-empty value",
+    "port out of range:65536",
+}
+"""What Apache says where we say it in words of our own; all other messages contain Apache's."""
+
+DIFFERS_FROM = re.compile(r"Set\(|  \(|begin 0|'$")
+"""Where Apache shows what only Scala and Java would: from here on our message may differ."""
+
+
+def shown(endpoints: tuple[Endpoint, ...]) -> list[str]:
+    return [
+        f"{name}|{'null' if host is None else host}|{port}|{protocol.name}" for name, host, port, protocol in endpoints
+    ]
+
+
+@pytest.mark.parametrize("fact", ACCEPTED, ids=lambda fact: str(fact["props"]))
+def test_a_node_listens_where_apache_listens(fact: dict[str, Any]) -> None:
+    if "SSL" in fact["props"]["controller.listener.names"]:
+        pytest.skip("Apache can do TLS")
+    config = KafkaConfig.from_props(fact["props"])
+    listeners = config.listeners
+    assert {
+        "props": fact["props"],
+        "node_id": config.kraft.node_id,
+        "listeners": shown(listeners.endpoints),
+        "controller": shown(listeners.controller_endpoints),
+        "broker": shown(listeners.broker_endpoints),
+        "advertised_controller": shown(listeners.advertised_controller_endpoints),
+        "advertised_broker": shown(listeners.advertised_broker_endpoints),
+        "inter_broker": listeners.inter_broker_listener_name,
+        "early_start": sorted(listeners.early_start),
+        "metadata_log_dir": config.metadata_log_dir,
+        "cordoned": list(config.log.cordoned_log_dirs),
+    } == fact
+
+
+@pytest.mark.parametrize("fact", REFUSED, ids=lambda fact: str(fact["props"]))
+def test_a_node_is_refused_where_apache_refuses_it(fact: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        KafkaConfig.from_props(fact["props"])
+    if fact["error"] not in SAID_OTHERWISE:
+        assert DIFFERS_FROM.split(fact["error"])[0] in str(raised.value)
