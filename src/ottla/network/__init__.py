@@ -1,0 +1,1 @@
+"""The network: listeners, connections, frames, requests and responses on one event loop; docs/network.md."""

@@ -1,0 +1,307 @@
+"""A plane: connections, queues and a handler that are served together, in turns of bounded length.
+
+A turn goes through Apache's pipeline of a processor: new connections, new responses, poll, completed receives,
+completed sends, disconnected, excess connections. Requests are handled in the turn that receives them as far as its
+time reaches, and those left over come first in the next.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns, thread_time_ns
+from typing import Final, Protocol
+
+from ottla.common.errors import KafkaError
+from ottla.network.channel import Channel
+from ottla.network.mute_state import MuteEvent
+from ottla.network.network_metrics import PlaneMetrics
+from ottla.network.request import NOT_YET, Part, Request, RequestHandler, ResponseKind
+from ottla.network.request_channel import RequestChannel
+from ottla.network.selector import Selector
+from ottla.network.send import Send
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.file_slice import FileSlice
+from ottla.protocol.headers import parse_request_header
+
+_log = logging.getLogger(__name__)
+
+SLICE_NS: Final = 1_000_000
+"""How long a turn goes on taking up work."""
+SLOW_CALLBACK_NS: Final = 2_000_000
+"""A turn that takes longer than this in CPU is counted and logged."""
+CORK_BYTES: Final = 16 * 1024
+"""Responses up to this size in all wait for the next ones of their connection, within a turn."""
+_ROUND_AGAIN: Final = 2
+"""After a round with at least so many requests it pays to look for more without going back to the event loop."""
+
+_SEND: Final = ResponseKind.SEND
+
+
+class ApiVersions(Protocol):
+    """Which requests a plane serves."""
+
+    def is_enabled(self, api_key: ApiKey, version: int) -> bool:
+        """Whether this version of an API is served here."""
+
+
+class RequestMetricsSink(Protocol):
+    """Where the times of a request go when it is over."""
+
+    def update(self, request: Request) -> None:
+        """Count a request; all its times are set, or -1 where it did not get so far."""
+
+
+class Plane:
+    """See the module. ``turn`` is all that the reactor calls."""
+
+    def __init__(
+        self,
+        request_channel: RequestChannel,
+        handler: RequestHandler,
+        api_versions: ApiVersions,
+        request_metrics: RequestMetricsSink,
+        metrics: PlaneMetrics,
+    ) -> None:
+        self.request_channel = request_channel
+        self.metrics = metrics
+        self.handler = handler
+        self._is_enabled = api_versions.is_enabled
+        self._update_metrics = request_metrics.update
+        self._requests = request_channel.requests
+        self._responses = request_channel.responses
+        self._corked: dict[Channel, None] = {}
+        self._turn_start_cpu_ns = 0
+
+    def attach(self, selector: Selector, after_poll: Callable[[int], None]) -> None:
+        """Say whose connections these are, and what ends a turn: the accounts of those that came and went."""
+        self.selector = selector
+        self._after_poll = after_poll
+
+    def turn(self, now_ms: int) -> bool:
+        """Do what there is to do for about ``SLICE_NS``; returns whether there is more that cannot wait."""
+        start_ns = perf_counter_ns()
+        start_cpu_ns = self._turn_start_cpu_ns = thread_time_ns()
+        deadline_ns = start_ns + SLICE_NS
+        request_channel = self.request_channel
+        request_channel.in_turn = True
+        selector = self.selector
+        requests = self._requests
+        try:
+            if self._responses:
+                self.process_responses()
+            while True:
+                if not requests:
+                    received = selector.poll(request_channel.queue_size, deadline_ns, now_ms)
+                    if not requests:
+                        break
+                else:
+                    received = _ROUND_AGAIN
+                if self._handle_requests(deadline_ns) >= deadline_ns or (
+                    received < _ROUND_AGAIN and not selector.has_buffered
+                ):
+                    break
+            if self._corked:
+                self._flush_corked()
+            self._after_poll(now_ms)
+        finally:
+            request_channel.in_turn = False
+        self.metrics.busy_ns += perf_counter_ns() - start_ns
+        cpu_ns = thread_time_ns() - start_cpu_ns
+        if cpu_ns > SLOW_CALLBACK_NS:
+            self.metrics.slow_turns += 1
+            _log.warning("A turn of the %s plane took %d ms of CPU", self.metrics.name, cpu_ns // 1_000_000)
+        return bool(requests or self._responses or selector.has_buffered)
+
+    def receive(self, channel: Channel, frame: memoryview, memory_bytes: int) -> None:
+        """A frame is complete: make it a request, or hang up."""
+        now_ns = perf_counter_ns()
+        size = len(frame)
+        try:
+            header, position = parse_request_header(frame)
+            if header.api_key is not ApiKey.API_VERSIONS and not self._is_enabled(header.api_key, header.api_version):
+                self._refuse(
+                    channel,
+                    memory_bytes,
+                    f"Received request for disabled api with key {header.api_key:d} ({header.api_key.name}) "
+                    f"and version {header.api_version}",
+                )
+                return
+        except KafkaError as error:
+            self._refuse(channel, memory_bytes, str(error))
+            return
+        self._requests.append(
+            Request(channel, header, frame[position:], size, memory_bytes=memory_bytes, start_time_ns=now_ns)
+        )
+
+    def _refuse(self, channel: Channel, memory_bytes: int, reason: str) -> None:
+        _log.warning("Closing socket for %s because of error: %s", channel.connection_id, reason)
+        if memory_bytes:
+            self.request_channel.release_memory(memory_bytes)
+        self.selector.close(channel)
+
+    def _handle_requests(self, deadline_ns: int) -> int:
+        """Handle what is queued, one after the other, until the deadline; returns the time."""
+        requests = self._requests
+        responses = self._responses
+        metrics = self.metrics
+        handle = self.handler.handle
+        now_ns = perf_counter_ns()
+        while requests:
+            if now_ns >= deadline_ns:
+                return now_ns
+            request = requests.popleft()
+            start_ns = request.request_dequeue_time_ns = now_ns
+            try:
+                handle(request)
+            except Exception:  # noqa: BLE001  one request's failure, a bug of ours, must not end the service of all others
+                _log.exception("Exception when handling request %s", request)
+                if not request.is_answered:
+                    request.close_connection()
+            now_ns = perf_counter_ns()
+            if request.api_local_complete_time_ns == NOT_YET:
+                request.api_local_complete_time_ns = now_ns
+            handler_ns = now_ns - start_ns
+            metrics.handler_busy_ns += handler_ns
+            if handler_ns > SLOW_CALLBACK_NS:
+                self._check_slow_handler(request, handler_ns)
+            if responses:
+                now_ns = self.process_responses()
+        return now_ns
+
+    def _check_slow_handler(self, request: Request, handler_ns: int) -> None:
+        """Count and log a handler that took long, unless the machine was busy with others all that time."""
+        cpu_ns = min(thread_time_ns() - self._turn_start_cpu_ns, handler_ns)
+        if cpu_ns > SLOW_CALLBACK_NS:
+            self.metrics.slow_handlers += 1
+            _log.warning("%s took %.1f ms in its handler", request, cpu_ns / 1_000_000)
+
+    def process_responses(self) -> int:
+        """Carry out the answers that handlers have given; returns the time."""
+        responses = self._responses
+        now_ns = perf_counter_ns()
+        while responses:
+            kind, request = responses.popleft()
+            channel = request.channel
+            if kind is _SEND:
+                request.response_dequeue_time_ns = now_ns
+                request.release_buffer()
+                now_ns = self._send(channel, request)
+            elif kind is ResponseKind.NO_OP:
+                request.response_dequeue_time_ns = now_ns
+                request.release_buffer()
+                self._complete(request, now_ns)
+                if not channel.closed:
+                    self.selector.response_sent(channel)
+            elif kind is ResponseKind.CLOSE_CONNECTION:
+                request.response_dequeue_time_ns = now_ns
+                request.release_buffer()
+                self._complete(request, now_ns)
+                self.selector.close(channel)
+            elif not channel.closed:
+                starts = kind is ResponseKind.START_THROTTLING
+                event = MuteEvent.THROTTLE_STARTED if starts else MuteEvent.THROTTLE_ENDED
+                self.selector.handle_mute_event(channel, event)
+        return now_ns
+
+    def _send(self, channel: Channel, request: Request) -> int:
+        """Write a response at once, or as soon as the connection takes it; returns the time."""
+        parts = request.response
+        request.response = ()
+        if channel.closed or channel.closing:
+            _log.debug("The connection %s is gone; its response is dropped", channel.connection_id)
+            now_ns = perf_counter_ns()
+            self._complete(request, now_ns)
+            self.selector.close(channel)
+            return now_ns
+        if channel.send is not None:  # corked responses that the socket did not take
+            channel.send.append(parts, request)
+            return perf_counter_ns()
+        if len(parts) == 1 and not isinstance(parts[0], FileSlice):
+            return self._send_small(channel, request, parts[0])
+        if channel.corked:
+            parts = [bytes(channel.corked), *parts]
+        self._begin_send(channel, parts, request)
+        return perf_counter_ns()
+
+    def _send_small(self, channel: Channel, request: Request, data: bytes | bytearray | memoryview) -> int:
+        corked = channel.corked
+        size = len(corked) + len(data)
+        if size <= CORK_BYTES and channel.frames.has_frame():
+            corked += data
+            channel.corked_requests.append(request)
+            self._corked[channel] = None
+            self.selector.response_sent(channel)
+            return perf_counter_ns()
+        if corked:
+            corked += data
+            data = corked
+        start_ns = request.response_dequeue_time_ns
+        try:
+            sent = channel.send_bytes(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            _log.debug("Connection with %s disconnected: %s", channel.connection_id, error)
+            self._complete(request, perf_counter_ns())
+            self.selector.close(channel)
+            return perf_counter_ns()
+        now_ns = perf_counter_ns()
+        channel.network_thread_time_ns += now_ns - start_ns
+        if sent < size:
+            self._begin_send(channel, [memoryview(bytes(data))[sent:]], request)
+            return now_ns
+        if corked:
+            self._uncork(channel, now_ns)
+        self._complete(request, now_ns)
+        self.selector.response_sent(channel)
+        return now_ns
+
+    def _begin_send(self, channel: Channel, parts: Sequence[Part], request: Request | None) -> None:
+        requests = [*channel.corked_requests, request] if request is not None else [*channel.corked_requests]
+        channel.corked = bytearray()
+        channel.corked_requests = []
+        self._corked.pop(channel, None)
+        self.selector.begin_send(channel, Send(parts, requests, ends_request=request is not None))
+
+    def completed_send(self, channel: Channel, send: Send) -> None:
+        """All of a send is with the kernel."""
+        now_ns = perf_counter_ns()
+        for request in send.requests:
+            self._complete(request, now_ns)
+        if send.ends_request:
+            self.selector.response_sent(channel)
+        else:
+            self.selector.try_unmute(channel)
+
+    def _flush_corked(self) -> None:
+        """The turn ends: what waited for company goes alone."""
+        for channel in list(self._corked):
+            if not channel.closed:
+                self._begin_send(channel, [bytes(channel.corked)], None)
+        self._corked.clear()
+
+    def _uncork(self, channel: Channel, now_ns: int) -> None:
+        channel.corked = bytearray()
+        self._corked.pop(channel, None)
+        requests, channel.corked_requests = channel.corked_requests, []
+        for request in requests:
+            self._complete(request, now_ns)
+
+    def _complete(self, request: Request, now_ns: int) -> None:
+        """T5: count the request."""
+        request.end_time_ns = now_ns
+        channel = request.channel
+        request.network_thread_time_ns = channel.network_thread_time_ns
+        channel.network_thread_time_ns = 0
+        if request.record_network_thread_time is not None:
+            request.record_network_thread_time(request.network_thread_time_ns)
+        self._update_metrics(request)
+
+    def disconnected(self, channel: Channel) -> None:
+        """A channel is closed: responses that it did not get are over, too."""
+        self._corked.pop(channel, None)
+        now_ns = perf_counter_ns()
+        unsent = channel.send.requests if channel.send is not None else []
+        channel.send = None
+        for request in (*channel.corked_requests, *unsent):
+            self._complete(request, now_ns)
+        channel.corked_requests = []

@@ -1,0 +1,190 @@
+"""A request on its way through the server, from the last byte received to the last byte of its response sent."""
+
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from ottla.common.kafka_principal import KafkaPrincipal
+from ottla.network.endpoint import SecurityProtocol
+from ottla.protocol.file_slice import FileSlice
+from ottla.protocol.headers import RequestHeader
+
+if TYPE_CHECKING:
+    from ottla.network.channel import Channel
+
+Part = bytes | bytearray | memoryview | FileSlice
+
+NOT_YET: Final = -1
+_NO_BODY: Final = memoryview(b"")
+
+
+class ResponseKind(Enum):
+    """What a handler may say; SEND, NO_OP and CLOSE_CONNECTION each end a request, and only one of them may."""
+
+    SEND = auto()
+    NO_OP = auto()
+    CLOSE_CONNECTION = auto()
+    START_THROTTLING = auto()
+    END_THROTTLING = auto()
+
+
+class ClientInformation(NamedTuple):
+    """What a client says that it is, in ApiVersions."""
+
+    software_name: str
+    software_version: str
+
+
+UNKNOWN_CLIENT: Final = ClientInformation("unknown", "unknown")
+
+
+class RequestContext:
+    """Who asks what, and where the request came in."""
+
+    __slots__ = (
+        "client_address",
+        "client_information",
+        "connection_id",
+        "from_privileged_listener",
+        "header",
+        "listener_name",
+        "principal",
+        "security_protocol",
+    )
+
+    def __init__(self, header: RequestHeader, channel: "Channel") -> None:
+        self.header = header
+        self.connection_id: str = channel.connection_id
+        self.client_address: str = channel.client_address
+        self.principal: KafkaPrincipal = channel.principal
+        self.listener_name: str = channel.listener_name
+        self.security_protocol: SecurityProtocol = channel.security_protocol
+        self.client_information: ClientInformation = channel.client_information
+        self.from_privileged_listener: bool = channel.from_privileged_listener
+
+    def __repr__(self) -> str:
+        return f"RequestContext({self.header}, connection_id={self.connection_id}, principal={self.principal})"
+
+
+class Request:
+    """A request and the one response it gets.
+
+    Its times, in nanoseconds of ``perf_counter_ns``, -1 before they happen: ``start_time_ns`` (T0, received),
+    ``request_dequeue_time_ns`` (T1, a handler takes it), ``api_local_complete_time_ns`` (T2, the handler returns or
+    answers), ``response_complete_time_ns`` (T3, answered), ``response_dequeue_time_ns`` (T4, its response begins to be
+    written), ``end_time_ns`` (T5, written).
+    """
+
+    __slots__ = (
+        "api_local_complete_time_ns",
+        "body",
+        "channel",
+        "context",
+        "end_time_ns",
+        "header",
+        "memory_bytes",
+        "message_conversions_time_ns",
+        "metric_name",
+        "network_thread_time_ns",
+        "record_network_thread_time",
+        "request_dequeue_time_ns",
+        "response",
+        "response_complete_time_ns",
+        "response_dequeue_time_ns",
+        "size_bytes",
+        "start_time_ns",
+        "temporary_memory_bytes",
+        "throttle_time_ms",
+    )
+
+    def __init__(
+        self,
+        channel: "Channel",
+        header: RequestHeader,
+        body: memoryview,
+        size_bytes: int,
+        *,
+        memory_bytes: int,
+        start_time_ns: int,
+    ) -> None:
+        self.channel = channel
+        self.header = header
+        self.context = RequestContext(header, channel)
+        self.body = body
+        """What follows the header, writable; valid until the request is answered or ``release_buffer`` is called."""
+        self.size_bytes = size_bytes
+        self.memory_bytes = memory_bytes
+        """What it holds of the memory pool."""
+        self.start_time_ns = start_time_ns
+        self.request_dequeue_time_ns = NOT_YET
+        self.api_local_complete_time_ns = NOT_YET
+        self.response_complete_time_ns = NOT_YET
+        self.response_dequeue_time_ns = NOT_YET
+        self.end_time_ns = NOT_YET
+        self.throttle_time_ms = 0
+        self.message_conversions_time_ns = 0
+        self.temporary_memory_bytes = 0
+        self.network_thread_time_ns = 0
+        """What receiving it and sending its response took; known at T5."""
+        self.record_network_thread_time: Callable[[int], None] | None = None
+        """Told ``network_thread_time_ns`` at T5; for the request quota."""
+        self.metric_name: str | None = None
+        """Where set, the name its metrics go under besides the API's: FetchConsumer, FetchFollower."""
+        self.response: Sequence[Part] = ()
+
+    def __repr__(self) -> str:
+        return f"Request({self.header}, connection_id={self.channel.connection_id}, size_bytes={self.size_bytes})"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its one answer has been given."""
+        return self.response_complete_time_ns != NOT_YET
+
+    def send(self, parts: Sequence[Part]) -> None:
+        """Answer with bytes; the parts are one frame, the size of four bytes included."""
+        self.response = parts
+        self._complete(ResponseKind.SEND)
+
+    def no_op(self) -> None:
+        """Answer nothing, as a produce with acks=0 wants it; the connection's next request may come."""
+        self._complete(ResponseKind.NO_OP)
+
+    def close_connection(self) -> None:
+        """Answer by hanging up, where something failed and the client expects no response."""
+        self._complete(ResponseKind.CLOSE_CONNECTION)
+
+    def start_throttling(self) -> None:
+        """Leave the connection unread after this request's answer, until ``end_throttling``. Before the answer only."""
+        self.channel.request_channel.send_response(ResponseKind.START_THROTTLING, self)
+
+    def end_throttling(self) -> None:
+        """The quota that was violated is kept again; before or after the answer."""
+        self.channel.request_channel.send_response(ResponseKind.END_THROTTLING, self)
+
+    def release_buffer(self) -> None:
+        """Let go of the body and give its memory back before the answer; for requests that wait long."""
+        self.body = _NO_BODY
+        if self.memory_bytes:
+            self.channel.request_channel.release_memory(self.memory_bytes)
+            self.memory_bytes = 0
+
+    def register_client_information(self, information: ClientInformation) -> None:
+        """Note what the client of this connection says that it is."""
+        self.channel.register_client_information(information)
+        self.context.client_information = information
+
+    def _complete(self, kind: ResponseKind) -> None:
+        assert self.response_complete_time_ns == NOT_YET, f"a second answer to {self}"
+        now_ns = perf_counter_ns()
+        self.response_complete_time_ns = now_ns
+        if self.api_local_complete_time_ns == NOT_YET:
+            self.api_local_complete_time_ns = now_ns
+        self.channel.request_channel.send_response(kind, self)
+
+
+class RequestHandler(Protocol):
+    """What the server does with requests."""
+
+    def handle(self, request: Request) -> None:
+        """Answer now, or keep the request and answer later; an exception closes the connection."""

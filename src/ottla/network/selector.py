@@ -1,0 +1,291 @@
+"""The connections of a plane: reading frames, muting, writing, closing."""
+
+import logging
+from collections.abc import Callable
+from random import Random
+from time import perf_counter_ns
+from typing import Final
+
+from ottla.network.channel import Channel
+from ottla.network.frames import SIZE_BYTES, InvalidReceiveError
+from ottla.network.memory_pool import MemoryPool, NoMemoryPool
+from ottla.network.mute_state import MuteEvent, MuteState, after, mute, unmute
+from ottla.network.readiness import READ, WRITE, Readiness
+from ottla.network.send import Progress, Send
+
+_log = logging.getLogger(__name__)
+
+RECEIVE_BUFFER_BYTES: Final = 64 * 1024
+"""What all connections receive into. Larger frames get memory of their own; smaller parts wait with their channel."""
+
+_BUFFERED: Final = 0
+"""Stands in a round's list of events for a channel that has another frame already."""
+
+_NOT_MUTED: Final = MuteState.NOT_MUTED
+_RECEIVED: Final = after(mute(MuteState.NOT_MUTED), MuteEvent.REQUEST_RECEIVED)
+"""Muted with a response pending: where receiving a request leads in one step."""
+
+
+class Selector:
+    """All channels of a plane. At most one frame a channel and a ``poll``; none while a request is under way.
+
+    Muting is lazy: the readiness is told only when a muted channel turns out to be readable. A frame that waits for
+    memory waits in ``_awaiting_memory``; a channel that has another frame already waits in ``_buffered``.
+    """
+
+    def __init__(
+        self,
+        readiness: Readiness,
+        memory_pool: MemoryPool,
+        rng: Random,
+        *,
+        received: Callable[[Channel, memoryview, int], None],
+        sent: Callable[[Channel, Send], None],
+        load: Callable[[Channel, Send], None],
+    ) -> None:
+        self.readiness = readiness
+        self.channels: dict[int, Channel] = {}
+        self.disconnected: list[Channel] = []
+        self._is_reading = True
+        self._memory_pool = memory_pool
+        self._is_bounded = not isinstance(memory_pool, NoMemoryPool)
+        self._rng = rng
+        self._received = received
+        self._sent = sent
+        self._load = load
+        self._buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self._buffered: dict[Channel, None] = {}
+        self._awaiting_memory: dict[Channel, None] = {}
+        self._events: list[tuple[int, int]] = []
+        self.foreign_events: list[int] = []
+        """Ready descriptors that are no connections: the acceptors'."""
+
+    @property
+    def has_buffered(self) -> bool:
+        """Whether there is something to do that no readiness will tell about."""
+        return bool(self._buffered or self._events)
+
+    def register(self, channel: Channel, now_ms: int) -> None:
+        """Begin to read from a connection."""
+        self.channels[channel.descriptor] = channel
+        channel.listener.idle.touch(channel, now_ms)
+        self._set_interest(channel, READ)
+
+    def poll(self, room: int, deadline_ns: int, now_ms: int) -> int:
+        """Read and write where that is possible, until ``room`` frames have come or the deadline has.
+
+        Returns how many came. A round is a list of all channels with something to do; what could not be looked at is
+        left for the next call, and there is no new round before, so that none is passed over for ever.
+        """
+        start_room = room
+        pool = self._memory_pool
+        if self._awaiting_memory and not pool.is_out_of_memory():
+            self._readmit()
+        buffered = self._buffered
+        events = self._events
+        if not events:
+            events = self.readiness.poll()
+            if buffered:
+                events += [(channel.descriptor, _BUFFERED) for channel in buffered]
+            if pool.is_low():
+                self._rng.shuffle(events)
+        channels = self.channels
+        index = 0
+        for descriptor, ready in events:
+            if room <= 0 or (index & 7 == 7 and perf_counter_ns() >= deadline_ns):
+                break
+            index += 1
+            channel = channels.get(descriptor)
+            if channel is None:
+                self.foreign_events.append(descriptor)
+            elif ready == _BUFFERED:
+                if channel in buffered:
+                    del buffered[channel]
+                    if self._receive_frame(channel):
+                        room -= 1
+                    elif channel.closing and channel not in self._awaiting_memory:
+                        self.close(channel)
+            else:
+                if not channel.closing:
+                    channel.listener.idle.touch(channel, now_ms)
+                if channel.send is not None and ready & ~READ:
+                    self.write(channel)
+                if ready & ~WRITE and not channel.closed:
+                    if channel.mute_state is not _NOT_MUTED or channel.send is not None:
+                        self._set_interest(channel, channel.interest & ~READ)
+                    elif channel not in buffered and self._read(channel):
+                        room -= 1
+        self._events = events[index:]
+        return start_room - room
+
+    def _read(self, channel: Channel) -> bool:
+        """Receive once; returns whether a frame came of it."""
+        frames = channel.frames
+        size = channel.large_size
+        try:
+            if size:
+                with frames.window(size) as window:
+                    count = channel.recv_into(window)
+                frames.filled(count)
+            else:
+                buffer = self._buffer
+                if self._memory_pool.is_out_of_memory() and not frames.admitted:
+                    # Only learn how much memory the frame needs; its bytes stay in the kernel.
+                    count = channel.recv_into(buffer, SIZE_BYTES - frames.buffered_bytes)
+                else:
+                    count = channel.recv_into(buffer)
+                if count:
+                    frames.append(buffer[:count])
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            _log.debug("Connection with %s disconnected: %s", channel.connection_id, error)
+            self.close(channel)
+            return False
+        if count == 0:
+            _log.debug("Connection with %s closed by the client", channel.connection_id)
+            self.close(channel)
+            return False
+        return self._receive_frame(channel)
+
+    def _receive_frame(self, channel: Channel) -> bool:
+        """Hand over the frame at the front if it is complete and has its memory; the channel is then muted."""
+        frames = channel.frames
+        try:
+            size = frames.size()
+        except InvalidReceiveError as error:
+            _log.warning("Closing socket for %s because of error: %s", channel.connection_id, error)
+            self.close(channel)
+            return False
+        if size < 0:
+            return False
+        if not frames.admitted:
+            if self._is_bounded and size:
+                if not self._memory_pool.try_allocate(size, perf_counter_ns()):
+                    channel.mute_state = mute(channel.mute_state)
+                    self._awaiting_memory[channel] = None
+                    return False
+                channel.memory_bytes = size
+            frames.admitted = True
+        frame = frames.take(size)
+        if frame is None:
+            if size > RECEIVE_BUFFER_BYTES:
+                channel.large_size = size
+            return False
+        memory_bytes = channel.memory_bytes
+        channel.large_size = channel.memory_bytes = 0
+        channel.mute_state = _RECEIVED
+        self._received(channel, frame, memory_bytes)
+        return True
+
+    def _readmit(self) -> None:
+        """Memory is free again: all that wait for it may try, in an order that favours none."""
+        waiting = list(self._awaiting_memory)
+        self._awaiting_memory.clear()
+        self._rng.shuffle(waiting)
+        for channel in waiting:
+            channel.mute_state = unmute(channel.mute_state)
+            self._buffered[channel] = None
+            if not channel.interest & READ and not channel.closing:
+                self._set_interest(channel, channel.interest | READ)
+
+    def handle_mute_event(self, channel: Channel, event: MuteEvent) -> None:
+        """Something happened to the request of a channel; it is read again if nothing speaks against it."""
+        channel.mute_state = after(channel.mute_state, event)
+        if event is not MuteEvent.THROTTLE_STARTED:
+            self.try_unmute(channel)
+
+    def response_sent(self, channel: Channel) -> None:
+        """``handle_mute_event`` for what happens to every request."""
+        if channel.mute_state is _RECEIVED:
+            channel.mute_state = MuteState.MUTED
+            self.try_unmute(channel)
+        else:
+            self.handle_mute_event(channel, MuteEvent.RESPONSE_SENT)
+
+    def try_unmute(self, channel: Channel) -> None:
+        """Read again, unless a response is pending or being written or the channel is throttled."""
+        state = channel.mute_state = unmute(channel.mute_state)
+        if state is not _NOT_MUTED or channel.send is not None or channel.closed or not self._is_reading:
+            return
+        if channel.frames.has_frame():
+            self._buffered[channel] = None
+        elif channel.closing:
+            self.close(channel)
+            return
+        if not channel.interest & READ and not channel.closing:
+            self._set_interest(channel, channel.interest | READ)
+
+    def begin_send(self, channel: Channel, send: Send) -> None:
+        """Write a response; what the socket does not take waits until it does."""
+        assert channel.send is None, f"{channel} has a send under way"
+        channel.send = send
+        self.write(channel)
+
+    def write(self, channel: Channel) -> None:
+        """Go on with the send of a channel."""
+        send = channel.send
+        if send is None or send.cold_range is not None:
+            self._set_interest(channel, channel.interest & ~WRITE)
+            return
+        start_ns = perf_counter_ns()
+        try:
+            progress = send.write(channel.socket, channel.listener.send_mode)
+        except (OSError, EOFError) as error:
+            level = logging.ERROR if isinstance(error, EOFError) else logging.DEBUG
+            _log.log(level, "Closing %s: its response cannot be sent: %s", channel.connection_id, error)
+            self.close(channel)
+            return
+        channel.network_thread_time_ns += perf_counter_ns() - start_ns
+        if progress is Progress.DONE:
+            channel.send = None
+            self._set_interest(channel, channel.interest & ~WRITE)
+            self._sent(channel, send)
+        elif progress is Progress.BLOCKED:
+            self._set_interest(channel, channel.interest | WRITE)
+        else:
+            self._set_interest(channel, channel.interest & ~WRITE)
+            self._load(channel, send)
+
+    def stop_reading(self) -> None:
+        """Take no more requests; those under way are answered."""
+        self._is_reading = False
+        for channel in self.channels.values():
+            self._set_interest(channel, channel.interest & ~READ)
+        self._buffered.clear()
+
+    def is_busy(self) -> bool:
+        """Whether a request is under way or a response is being written."""
+        return any(channel.mute_state is _RECEIVED or channel.send is not None for channel in self.channels.values())
+
+    def expire(self, channel: Channel) -> None:
+        """Give up a connection that was idle for too long; a request that is under way is still carried out."""
+        if channel.send is not None or (channel.mute_state is _NOT_MUTED and channel not in self._buffered):
+            self.close(channel)
+            return
+        channel.closing = True
+        channel.listener.closing[channel] = None
+        self._set_interest(channel, 0)
+
+    def close(self, channel: Channel) -> None:
+        """Let go of a connection at once; ``disconnected`` lists it for the accounts. Closing twice is harmless."""
+        if channel.closed:
+            return
+        channel.closed = True
+        self._set_interest(channel, 0)
+        del self.channels[channel.descriptor]
+        channel.socket.close()
+        channel.listener.idle.remove(channel)
+        channel.listener.closing.pop(channel, None)
+        self._buffered.pop(channel, None)
+        self._awaiting_memory.pop(channel, None)
+        channel.frames.clear()
+        if channel.memory_bytes:
+            channel.request_channel.release_memory(channel.memory_bytes)
+            channel.memory_bytes = 0
+        self.disconnected.append(channel)
+
+    def _set_interest(self, channel: Channel, interest: int) -> None:
+        if interest != channel.interest:
+            self.readiness.set_interest(channel.descriptor, channel.interest, interest)
+            channel.interest = interest
