@@ -1,0 +1,1 @@
+"""KRaft: the replicated log of cluster metadata, its leader, voters and snapshots."""
