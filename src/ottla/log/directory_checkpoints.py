@@ -74,6 +74,10 @@ class DirectoryCheckpoints:
         """
         return self._take_turn(self._write_recovery_points)
 
+    def write_high_watermarks(self) -> Awaitable[None]:
+        """Write ``replication-offset-checkpoint`` alone, which replication wants more often. Errors as above."""
+        return self._take_turn(self._write_high_watermarks)
+
     def write_log_start_offsets(self) -> Awaitable[None]:
         """Write ``log-start-offset-checkpoint``: only starts that the first segment does not tell. Errors as above."""
         return self._take_turn(self._write_log_start_offsets)
@@ -102,7 +106,10 @@ class DirectoryCheckpoints:
         for topic_partition, bounds in self._truncating.items():
             points[topic_partition] = min(points.get(topic_partition, 0), bounds.recovery_point)
         await self._write(self._recovery_points, points)
-        await self._write(self._high_watermarks, {log.topic_partition: log.high_watermark for log in logs})
+        await self._write_high_watermarks()
+
+    async def _write_high_watermarks(self) -> None:
+        await self._write(self._high_watermarks, {log.topic_partition: log.high_watermark for log in self._logs()})
 
     async def _write_log_start_offsets(self) -> None:
         starts = {}

@@ -1,6 +1,6 @@
 """The log manager: all logs of a broker, in all its data directories.
 
-Life: ``start`` (lock and identify the directories, load and recover their logs) → serving, with :class:`Housekeeping`
+Life: ``open`` (lock and identify the directories) → ``load`` (load and recover their logs) → serving, with :class:`Housekeeping`
 at work → ``stop`` (flush and close every log, checkpoints, clean-shutdown markers). A data directory whose disk fails
 goes offline with its logs; the rest goes on.
 """
@@ -89,13 +89,25 @@ class LogManager:
     # -- start and stop -----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the data directories and load every log; KafkaStorageError if no directory can be used.
+        """``open`` and ``load``. A start that fails leaves nothing open and nothing locked."""
+        self.open()
+        await self.load()
 
-        A start that fails leaves nothing open and nothing locked.
-        """
+    def open(self) -> None:
+        """Lock the data directories and see whose they are; KafkaStorageError if none can be used."""
         try:
             self.directories.open(*self._identity)
             self.directories.require_online()
+        except BaseException:
+            self.directories.close()
+            raise
+
+    async def load(self) -> None:
+        """Load and recover every log, each with its topic's configuration; KafkaStorageError if no directory is left.
+
+        Unlocks the directories if it fails.
+        """
+        try:
             await self._startup.load(self.directories.online)
             for directory in self.directories:
                 if not directory.is_online:
@@ -208,6 +220,13 @@ class LogManager:
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log
+
+    async def update_config(self, config: BrokerLogConfig) -> None:
+        """Take over a changed broker configuration: the topics' defaults, and what is read where it is used."""
+        self.config = config
+        self._topic_defaults = config.topic_defaults()
+        for topic in dict.fromkeys(log.topic_partition.topic for log in self._all_logs()):
+            await self.update_topic_config(topic)
 
     async def update_topic_config(self, topic: str) -> None:
         """Give the logs of a topic its configuration anew; a log that is no longer compacted is not cleaned on."""
@@ -325,6 +344,10 @@ class LogManager:
     async def checkpoint_recovery_points(self) -> None:
         """Write ``recovery-point-offset-checkpoint`` (and the high watermarks) of every directory."""
         await self._checkpoint(lambda checkpoints: checkpoints.write_recovery_points())
+
+    async def checkpoint_high_watermarks(self) -> None:
+        """Write ``replication-offset-checkpoint`` of every directory."""
+        await self._checkpoint(lambda checkpoints: checkpoints.write_high_watermarks())
 
     async def checkpoint_log_start_offsets(self) -> None:
         """Write ``log-start-offset-checkpoint`` of every directory."""

@@ -121,14 +121,15 @@ class ReadableLog:
             return self.local.read(
                 start_offset,
                 max_bytes,
-                self._limit(isolation),
+                self.read_limit(isolation),
                 min_one_message=min_one_message,
                 with_aborted=isolation is FetchIsolation.TXN_COMMITTED,
             )
         except OSError as error:
             raise self.disk.failed("reading", error) from error
 
-    def _limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+    def read_limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        """The offset up to which such a reader may see, with its position."""
         if isolation is FetchIsolation.LOG_END:
             return self.local.log_end
         offset = self.high_watermark if isolation is FetchIsolation.HIGH_WATERMARK else self.last_stable_offset
@@ -155,7 +156,8 @@ class ReadableLog:
         assert offset <= self.local.log_end_offset, f"high watermark {offset} is beyond {self.local.log_end_offset}"
         if offset <= self.high_watermark:
             return False
-        self.update_high_watermark(offset)
+        self.high_watermark = offset  # the start of the log is below it already
+        self.producer_state.on_high_watermark_updated(offset)
         return True
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:
