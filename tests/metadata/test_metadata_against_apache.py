@@ -1,0 +1,168 @@
+"""Our metadata records, levels and images beside Apache's own classes."""
+
+import json
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, default_level
+from ottla.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataProvenance
+from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
+from ottla.metadata.records import (
+    RECORD_CLASSES,
+    BrokerRegistrationChangeRecord,
+    MetadataRecord,
+)
+from ottla.metadata.serde import decode_record, encode_record, record_version
+from ottla.protocol.message import ArrayOf, Field, Message, Type, VersionRange
+from tests.metadata.metadata_histories import History, replayed
+from tests.metadata.metadata_messages import ask, random_record
+from tests.oracle import KAFKA_VERSION, Oracle
+
+BROKER_ID = 2
+
+
+def _schemas(oracle: Oracle) -> dict[int, dict[str, Any]]:
+    (directory,) = (entry[:-2] for entry in oracle.classpath.split(":") if entry.endswith("/*"))
+    with zipfile.ZipFile(Path(directory) / f"kafka-metadata-{KAFKA_VERSION}.jar") as jar:
+        texts = [jar.read(name).decode() for name in jar.namelist() if re.fullmatch(r"common/metadata/.*\.json", name)]
+    schemas = [json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)) for text in texts]
+    return {schema["apiKey"]: schema for schema in schemas}
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def _default(schema: dict[str, Any]) -> object:
+    text = schema.get("default")
+    if text == "null":
+        return None
+    kind = schema["type"]
+    if kind.startswith("[]"):
+        return ()
+    if kind == "bool":
+        return text == "true"
+    empty = {"string": "", "bytes": b"", "uuid": bytes(16), "float64": 0.0}
+    return empty[kind] if kind in empty else int(text or 0)
+
+
+def _compare_fields(cls: type[Message], schemas: list[dict[str, Any]]) -> None:
+    assert [field.name for field in cls.schema.fields] == [_snake_case(schema["name"]) for schema in schemas], cls
+    for field, schema in zip(cls.schema.fields, schemas, strict=True):
+        _compare_field(cls, field, schema)
+
+
+def _compare_field(cls: type[Message], field: Field, schema: dict[str, Any]) -> None:
+    where = f"{cls.__name__}.{field.name}"
+    assert field.versions == VersionRange.parse(schema["versions"]), where
+    assert field.nullable == VersionRange.parse(schema.get("nullableVersions", "none")), where
+    assert field.tagged == VersionRange.parse(schema.get("taggedVersions", "none")), where
+    assert field.tag == schema.get("tag", -1), where
+    assert getattr(field.default, "bytes", field.default) == _default(schema), where
+    kind, element = schema["type"], field.type
+    if kind.startswith("[]"):
+        assert isinstance(element, ArrayOf), where
+        kind, element = kind[2:], element.element
+    if isinstance(element, Type):
+        assert element.value == kind, where
+    else:
+        assert element.__name__ == kind, where
+        _compare_fields(element, schema["fields"])
+
+
+def test_every_record_is_declared_as_in_apaches_schemas(oracle: Oracle) -> None:
+    schemas = _schemas(oracle)
+    assert set(schemas) == set(RECORD_CLASSES)
+    for api_key, cls in RECORD_CLASSES.items():
+        schema = schemas[api_key]
+        assert cls.__name__ == schema["name"]
+        assert cls.schema.versions == VersionRange.parse(schema["validVersions"])
+        assert cls.schema.flexible == VersionRange.parse(schema["flexibleVersions"])
+        _compare_fields(cls, schema["fields"])
+
+
+def test_apache_reads_our_records_and_writes_the_same_bytes(oracle: Oracle, tmp_path: Path) -> None:
+    rng = Random(7)
+    frames = []
+    for cls in RECORD_CLASSES.values():
+        for version in range(cls.schema.versions.lowest, cls.schema.versions.highest + 1):
+            for _ in range(12):
+                record = random_record(cls, version, rng)
+                frame = encode_record(record, version)
+                assert decode_record(frame) == record
+                frames.append(frame.hex())
+    answers = ask(oracle, tmp_path, *(f"record|{frame}" for frame in frames))
+    assert [answer.rpartition("\t")[2] for answer in answers] == frames
+
+
+def test_the_levels_are_apaches(oracle: Oracle, tmp_path: Path) -> None:
+    lines = ask(oracle, tmp_path, "versions")
+    assert lines == [
+        f"{level:d}|{level.version}|{level.release}|{str(level.did_metadata_change).lower()}"
+        f"|{level.register_broker_record_version}|{level.partition_record_version}|{level.partition_record_version}"
+        f"|{level.fetch_request_version}|{level.list_offset_request_version}"
+        for level in MetadataVersion
+    ]
+
+
+def test_the_features_are_apaches(oracle: Oracle, tmp_path: Path) -> None:
+    lines = ask(oracle, tmp_path, "features")
+    expected = []
+    for name, levels in FEATURES.items():
+        defaults = ",".join(str(default_level(name, level)) for level in MetadataVersion)
+        supported = SUPPORTED_FEATURES[name]
+        dependencies = ", ".join(f"{other}={level:d}" for other, level in levels[-1].dependencies.items())
+        expected.append(f"{name}|{supported.lowest}|{supported.highest}|{defaults}|{{{dependencies}}}")
+    assert lines == expected
+
+
+def _hex(record: MetadataRecord) -> str:
+    if isinstance(record, BrokerRegistrationChangeRecord):
+        return encode_record(record, 3).hex()  # all its fields, where a controller would set one
+    return encode_record(record, record_version(record, LATEST_PRODUCTION)).hex()
+
+
+def _compare_histories(
+    oracle: Oracle, directory: Path, histories: list[list[list[MetadataRecord]]], *, ignore: Sequence[str] = ()
+) -> None:
+    """Replay histories, each a list of deltas, here and there: the same image, and the same to do for a broker."""
+    questions = ["/".join(",".join(map(_hex, records)) for records in history) for history in histories]
+    answers = ask(oracle, directory, *(f"history|{BROKER_ID}|{question}" for question in questions))
+    for history, answer in zip(histories, answers, strict=True):
+        frames, _, local = answer.partition("\t")
+        theirs = replayed(EMPTY_IMAGE, [decode_record(bytes.fromhex(frame)) for frame in frames.split(",")])
+        image, delta = EMPTY_IMAGE, MetadataDelta(EMPTY_IMAGE)
+        for records in history:
+            delta = MetadataDelta(image)
+            for record in records:
+                delta.replay(record)
+            image = delta.apply(MetadataProvenance())
+        assert replace(image, **{name: getattr(theirs, name) for name in ignore}) == theirs
+        assert _local(delta) == local
+
+
+def test_apache_replays_the_same_records_into_the_same_images(oracle: Oracle, tmp_path: Path) -> None:
+    histories = [
+        [[record] for records in History(Random(seed)).deltas(2, 20) for record in records] for seed in range(40)
+    ]
+    _compare_histories(oracle, tmp_path, histories)
+
+
+def test_apache_replays_the_same_deltas_into_the_same_images(oracle: Oracle, tmp_path: Path) -> None:
+    # In one delta Apache loses a SCRAM credential that is added after the last one of its mechanism was taken away, and
+    # keeps the configuration of a topic that was made and removed.
+    histories = [list(History(Random(seed)).deltas(3, 25)) for seed in range(60)]
+    _compare_histories(oracle, tmp_path, histories, ignore=("configs", "scram"))
+
+
+def _local(delta: MetadataDelta) -> str:
+    if delta.topics_delta is None:
+        return ""
+    changes = delta.topics_delta.local_changes(BROKER_ID)
+    parts = (changes.deletes, changes.elected_leaders, changes.leaders, changes.followers)
+    return "|".join(",".join(sorted(map(str, part))) for part in parts)
