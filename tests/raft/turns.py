@@ -87,6 +87,13 @@ class TurnRuntime:
         while self._ready:
             self._step()
 
+    def drop(self) -> None:
+        """The machine is off: nobody gets another turn."""
+        for task in (*self._ready, *(task for _, _, task in self._sleeping)):
+            task.coroutine.close()
+        self._ready.clear()
+        self._sleeping.clear()
+
     def pass_ms(self, duration_ms: int) -> None:
         """Let time pass, waking sleepers on the way."""
         end_ms = self.clock.monotonic_ms() + duration_ms
