@@ -1,0 +1,47 @@
+"""What the hot path touches: plain integers with a name elsewhere."""
+
+from collections.abc import Callable
+
+
+class Counter:
+    """A number that only grows: ``counter.value += n``."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class Gauge:
+    """A number that is read when somebody asks."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self.read = read
+
+
+class Meter(Counter):
+    """A counter of events whose rate can be asked for.
+
+    The rate covers the time since the rotation before the last: one to two rotation intervals.
+    """
+
+    __slots__ = ("_marks",)
+
+    def __init__(self, now_ms: int = 0) -> None:
+        super().__init__()
+        self._marks = ((now_ms, 0), (now_ms, 0))
+
+    def mark(self, n: int = 1) -> None:
+        """Counts `n` events."""
+        self.value += n
+
+    def rotate(self, now_ms: int) -> None:
+        """Begins a new interval."""
+        self._marks = (self._marks[1], (now_ms, self.value))
+
+    def rate_per_sec(self, now_ms: int) -> float:
+        """Events a second, of late."""
+        since_ms, value = self._marks[0]
+        return (self.value - value) * 1000 / (now_ms - since_ms) if now_ms > since_ms else 0.0
