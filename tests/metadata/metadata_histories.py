@@ -116,25 +116,25 @@ class History:
     def broker(self) -> None:
         broker_id = self.rng.choice(BROKERS)
         known = self.image.cluster.brokers.get(broker_id)
-        match self.rng.randrange(6) if known is not None else 0:
-            case 0 | 1:
-                self.register_broker(broker_id)
-            case 2:
-                self.emit(r.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=known.epoch))
-            case 3:
-                fence = self.rng.choice((r.FenceBrokerRecord, r.UnfenceBrokerRecord))
-                self.emit(fence(id=broker_id, epoch=known.epoch))
-            case _:
-                self.emit(
-                    r.BrokerRegistrationChangeRecord(
-                        broker_id=broker_id,
-                        broker_epoch=known.epoch,
-                        fenced=self.rng.choice((-1, 0, 1)),
-                        in_controlled_shutdown=self.rng.choice((0, 1)),
-                        log_dirs=self.rng.choice(([], [self.uuid(), self.uuid(), self.uuid()])),
-                        cordoned_log_dirs=self.rng.choice((None, [], [self.uuid()])),
-                    )
+        choice = self.rng.randrange(6)
+        if known is None or choice < 2:
+            self.register_broker(broker_id)
+        elif choice == 2:
+            self.emit(r.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=known.epoch))
+        elif choice == 3:
+            fence = self.rng.choice((r.FenceBrokerRecord, r.UnfenceBrokerRecord))
+            self.emit(fence(id=broker_id, epoch=known.epoch))
+        else:
+            self.emit(
+                r.BrokerRegistrationChangeRecord(
+                    broker_id=broker_id,
+                    broker_epoch=known.epoch,
+                    fenced=self.rng.choice((-1, 0, 1)),
+                    in_controlled_shutdown=self.rng.choice((0, 1)),
+                    log_dirs=self.rng.choice(([], [self.uuid(), self.uuid(), self.uuid()])),
+                    cordoned_log_dirs=self.rng.choice((None, [], [self.uuid()])),
                 )
+            )
 
     def register_broker(self, broker_id: int) -> None:
         self.emit(

@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 from ottla.common.uuid import Uuid
-from ottla.metadata.records import MetadataRecord
 from ottla.protocol.message import ArrayOf, Field, Message, Type
 from tests.oracle import Oracle
 
@@ -23,12 +22,8 @@ def ask(oracle: Oracle, directory: Path, *questions: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def random_record(cls: type[MetadataRecord], version: int, rng: Random) -> MetadataRecord:
-    """A record whose fields in ``version`` have any values, or their defaults."""
-    return _message(cls, version, rng)
-
-
-def _message(cls: type[Message], version: int, rng: Random) -> Any:
+def random_message(cls: type[Message], version: int, rng: Random) -> Message:
+    """A message whose fields in ``version`` have any values, or their defaults."""
     return cls(
         **{
             field.name: _value(field, version, rng)
@@ -64,4 +59,4 @@ def _element(kind: Any, version: int, rng: Random) -> Any:
         case Type.BYTES:
             return rng.randbytes(rng.choice((0, 1, 32, 200)))
         case _:
-            return _message(kind, version, rng)
+            return random_message(kind, version, rng)

@@ -20,10 +20,11 @@ from ottla.metadata.records import (
 from ottla.metadata.serde import decode_record, encode_record, record_version
 from ottla.protocol.message import ArrayOf, Field, Message, Type, VersionRange
 from tests.metadata.metadata_histories import History, replayed
-from tests.metadata.metadata_messages import ask, random_record
+from tests.metadata.metadata_messages import ask, random_message
 from tests.oracle import KAFKA_VERSION, Oracle
 
 BROKER_ID = 2
+NOTHING_TO_DO = "|||"
 
 
 def _schemas(oracle: Oracle) -> dict[int, dict[str, Any]]:
@@ -71,6 +72,7 @@ def _compare_field(cls: type[Message], field: Field, schema: dict[str, Any]) -> 
     if isinstance(element, Type):
         assert element.value == kind, where
     else:
+        assert not isinstance(element, ArrayOf), where
         assert element.__name__ == kind, where
         _compare_fields(element, schema["fields"])
 
@@ -92,7 +94,7 @@ def test_apache_reads_our_records_and_writes_the_same_bytes(oracle: Oracle, tmp_
     for cls in RECORD_CLASSES.values():
         for version in range(cls.schema.versions.lowest, cls.schema.versions.highest + 1):
             for _ in range(12):
-                record = random_record(cls, version, rng)
+                record = random_message(cls, version, rng)
                 frame = encode_record(record, version)
                 assert decode_record(frame) == record
                 frames.append(frame.hex())
@@ -143,7 +145,7 @@ def _compare_histories(
                 delta.replay(record)
             image = delta.apply(MetadataProvenance())
         assert replace(image, **{name: getattr(theirs, name) for name in ignore}) == theirs
-        assert _local(delta) == local
+        assert _local(delta) == (local or NOTHING_TO_DO)
 
 
 def test_apache_replays_the_same_records_into_the_same_images(oracle: Oracle, tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_apache_replays_the_same_deltas_into_the_same_images(oracle: Oracle, tmp
 
 def _local(delta: MetadataDelta) -> str:
     if delta.topics_delta is None:
-        return ""
+        return NOTHING_TO_DO
     changes = delta.topics_delta.local_changes(BROKER_ID)
     parts = (changes.deletes, changes.elected_leaders, changes.leaders, changes.followers)
     return "|".join(",".join(sorted(map(str, part))) for part in parts)

@@ -57,8 +57,8 @@ def test_topics_that_did_not_change_are_shared() -> None:
     history.emit(r.PartitionChangeRecord(topic_id=ids[0], partition_id=0, leader=-1))
     assert history.image.topics.by_name["b"] is before.topics.by_name["b"]
     assert history.image.topics.by_name["a"] is history.image.topics.by_id[ids[0]]
-    assert before.topics.partition("a", 0).leader == 1
-    assert history.image.topics.partition("a", 0).leader == -1
+    assert before.topics.by_name["a"].partitions[0].leader == 1
+    assert history.image.topics.by_name["a"].partitions[0].leader == -1
 
 
 def test_a_topic_takes_its_configuration_with_it() -> None:

@@ -11,8 +11,8 @@ logger = logging.getLogger(__name__)
 class SnapshotPolicy:
     """Told of every published image; says why a snapshot of it should be written.
 
-    The counters start anew when a snapshot is written (``written``) or was loaded, not when it is due: while one is
-    being written no other is due, and if it fails the next image tries again.
+    The counters start anew when a snapshot begins to be written or was loaded. While one is being written no other is
+    due, but the log that is read meanwhile counts.
     """
 
     __slots__ = ("_bytes_max", "_bytes_since", "_disabled_reason", "_interval_max_ms", "_last_ms", "_writing")
