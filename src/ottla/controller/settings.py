@@ -1,0 +1,62 @@
+"""What the controller knows from its configuration, and what it knows about one request."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.image import MetadataImage
+from ottla.protocol.message import VersionRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings:
+    """The static part of the controller's world.
+
+    ``static_config`` holds the broker properties that are set, as text; a topic's effective configuration begins
+    with them. ``quorum_node_ids`` are the voters that are known from the configuration.
+    """
+
+    node_id: int
+    cluster_id: str
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    delete_topic_enable: bool = True
+    static_config: Mapping[str, str] = field(default_factory=dict)
+    supported_features: Mapping[str, VersionRange] = field(default_factory=lambda: SUPPORTED_FEATURES)
+    quorum_node_ids: tuple[int, ...] = ()
+    broker_session_timeout_ms: int = 9000
+    metadata_max_idle_interval_ms: int = 500
+    leader_imbalance_check_interval_ms: int | None = 300_000
+    unclean_leader_election_interval_ms: int = 300_000
+
+
+def _unlimited(permits: int) -> None:
+    """No controller mutation quota."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerRequestContext:
+    """Who asks, and how: what a decision may depend on beside the request itself.
+
+    ``apply_partition_change_quota`` is called with the number of partitions that a change makes or removes; it raises
+    THROTTLING_QUOTA_EXCEEDED to refuse. ``describable_topics`` are those whose configuration the principal may see
+    (None: all).
+    """
+
+    api_version: int = 0
+    forwarded: bool = False
+    apply_partition_change_quota: Callable[[int], None] = _unlimited
+    describable_topics: Collection[str] | None = None
+
+    def may_describe(self, topic: str) -> bool:
+        """Whether the response may show this topic's configuration."""
+        return self.describable_topics is None or topic in self.describable_topics
+
+
+class Situation(NamedTuple):
+    """All that a decision rests on: the state of the cluster, the settings, and who asks."""
+
+    image: MetadataImage
+    settings: ControllerSettings
+    context: ControllerRequestContext
