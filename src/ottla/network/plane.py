@@ -139,15 +139,13 @@ class Plane:
         self.selector.close(channel)
 
     def _handle_requests(self, deadline_ns: int) -> int:
-        """Handle what is queued, one after the other, until the deadline; returns the time."""
+        """Handle what is queued, at least one and then until the deadline; returns the time."""
         requests = self._requests
         responses = self._responses
         metrics = self.metrics
         handle = self.handler.handle
         now_ns = perf_counter_ns()
         while requests:
-            if now_ns >= deadline_ns:
-                return now_ns
             request = requests.popleft()
             start_ns = request.request_dequeue_time_ns = now_ns
             try:
@@ -165,6 +163,8 @@ class Plane:
                 self._check_slow_handler(request, handler_ns)
             if responses:
                 now_ns = self.process_responses()
+            if now_ns >= deadline_ns:
+                break
         return now_ns
 
     def _check_slow_handler(self, request: Request, handler_ns: int) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from time import perf_counter_ns
 from typing import Final
@@ -79,10 +80,10 @@ class Selector:
         """
         start_room = room
         pool = self._memory_pool
-        if self._awaiting_memory and not pool.is_out_of_memory():
-            self._readmit()
-        buffered = self._buffered
         events = self._events
+        if self._awaiting_memory and not pool.is_out_of_memory():
+            events = self._readmit() + events
+        buffered = self._buffered
         if not events:
             events = self.readiness.poll()
             if buffered:
@@ -178,8 +179,8 @@ class Selector:
         self._received(channel, frame, memory_bytes)
         return True
 
-    def _readmit(self) -> None:
-        """Memory is free again: all that wait for it may try, in an order that favours none."""
+    def _readmit(self) -> list[tuple[int, int]]:
+        """Memory is free again: all that wait for it may try, before all others and in an order that favours none."""
         waiting = list(self._awaiting_memory)
         self._awaiting_memory.clear()
         self._rng.shuffle(waiting)
@@ -188,6 +189,7 @@ class Selector:
             self._buffered[channel] = None
             if not channel.interest & READ and not channel.closing:
                 self._set_interest(channel, channel.interest | READ)
+        return [(channel.descriptor, _BUFFERED) for channel in waiting]
 
     def handle_mute_event(self, channel: Channel, event: MuteEvent) -> None:
         """Something happened to the request of a channel; it is read again if nothing speaks against it."""
@@ -274,6 +276,9 @@ class Selector:
         channel.closed = True
         self._set_interest(channel, 0)
         del self.channels[channel.descriptor]
+        if channel.corked:  # without the cork these would have gone out before
+            with suppress(OSError):
+                channel.send_bytes(channel.corked)
         channel.socket.close()
         channel.listener.idle.remove(channel)
         channel.listener.closing.pop(channel, None)

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum, auto
 from itertools import islice
 from typing import Final
@@ -37,7 +37,7 @@ class Send:
     A file's range is looked up in the page cache before it is touched, in pieces of ``MAX_WRITE_BYTES``.
     """
 
-    __slots__ = ("_is_cached", "_parts", "_warm_bytes", "cold_range", "ends_request", "requests")
+    __slots__ = ("_parts", "_warm_bytes", "cold_range", "ends_request", "requests")
 
     def __init__(
         self,
@@ -45,7 +45,6 @@ class Send:
         requests: list[Request],
         *,
         ends_request: bool = True,
-        cached: Callable[[object, int, int], bool] = is_cached,  # type: ignore[assignment]
     ) -> None:
         self._parts: deque[Part] = deque(part for part in parts if _size(part))
         self.requests = requests
@@ -53,7 +52,6 @@ class Send:
         """Whether the response to the request under way is among them; those before it were corked."""
         self.cold_range: FileSlice | None = None
         self._warm_bytes = 0
-        self._is_cached = cached
 
     def append(self, parts: Iterable[Part], request: Request) -> None:
         """Add the next response behind what is left of those before."""
@@ -120,7 +118,7 @@ class Send:
         if self._warm_bytes > 0:
             return True
         size = min(part.size, MAX_WRITE_BYTES)
-        if not self._is_cached(part.file, part.position, size):
+        if not is_cached(part.file, part.position, size):
             self.cold_range = FileSlice(part.file, part.position, size)
             return False
         self._warm_bytes = size

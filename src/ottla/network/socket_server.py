@@ -124,8 +124,13 @@ class SocketServer:
     async def _start_after(self, acceptor: Acceptor, ready: Awaitable[object]) -> None:
         await ready
         if not self._is_stopped:
-            acceptor.start()
-            self._set_accepting(acceptor, accepting=True)
+            self.start_listener(acceptor.name)
+
+    def start_listener(self, name: str) -> None:
+        """Let clients connect to a listener; its authorizer is ready."""
+        acceptor = self.acceptors[name]
+        acceptor.start()
+        self._set_accepting(acceptor, accepting=True)
 
     def add_listeners(self, endpoints: Sequence[Endpoint]) -> None:
         """Listen on more addresses, at once if the authorizers are ready."""
