@@ -13,8 +13,12 @@ import pytest
 
 from ottla.common.errors import InvalidConfigError
 from ottla.config.broker import BROKER_CONFIG, BrokerLogConfig
+from ottla.config.client_metrics_config import CLIENT_METRICS_CONFIG
 from ottla.config.definition import ConfigTable
+from ottla.config.dynamic_keys import ALL_DYNAMIC_KEYS, DYNAMIC_BROKER_CONFIG, PER_BROKER_KEYS
+from ottla.config.group_config import GROUP_CONFIG, GROUP_CONFIG_SYNONYMS
 from ottla.config.properties import format_properties, parse
+from ottla.config.quota_keys import BROKER_QUOTA_KEYS
 from ottla.config.synonyms import TOPIC_CONFIG_SYNONYMS
 from ottla.config.topic import TOPIC_CONFIG, LogConfig, validate_topic_config
 from ottla.config.values import ConfigType, format_value, parse_type
@@ -22,7 +26,7 @@ from tests.oracle import Oracle
 
 FIXTURE = Path(__file__).parent / "apache_4_3_1.json"
 FACTS: dict[str, Any] = json.loads(FIXTURE.read_text())
-OUR_OWN = {"ottla.produce.validation", "metrics.listener"}
+OUR_OWN = {"ottla.produce.validation", "ottla.send.mode", "metrics.listener"}
 PROGRAM = Path(__file__).parents[1] / "java" / "ConfigFacts.java"
 
 
@@ -45,9 +49,16 @@ def table_facts(table: ConfigTable) -> dict[str, Any]:
     return facts
 
 
-@pytest.mark.parametrize(
-    ("table", "facts"), [(TOPIC_CONFIG, "topic"), (BROKER_CONFIG, "server")], ids=["topic", "server"]
-)
+TABLES = {
+    "topic": TOPIC_CONFIG,
+    "server": BROKER_CONFIG,
+    "group": GROUP_CONFIG,
+    "client_metrics": CLIENT_METRICS_CONFIG,
+    "broker_quotas": ConfigTable("quota", *BROKER_QUOTA_KEYS),
+}
+
+
+@pytest.mark.parametrize(("facts", "table"), TABLES.items(), ids=TABLES)
 def test_tables_have_apaches_names_types_defaults_and_bounds(table: ConfigTable, facts: str) -> None:
     assert table_facts(table) == FACTS[facts]
 
@@ -55,6 +66,16 @@ def test_tables_have_apaches_names_types_defaults_and_bounds(table: ConfigTable,
 def test_synonyms_are_apaches() -> None:
     ours = {name: [list(synonym) for synonym in synonyms] for name, synonyms in TOPIC_CONFIG_SYNONYMS.items()}
     assert ours == FACTS["synonyms"]
+
+
+def test_group_synonyms_are_apaches() -> None:
+    assert {key.name: GROUP_CONFIG_SYNONYMS.get(key.name) for key in GROUP_CONFIG} == FACTS["group_synonyms"]
+
+
+def test_the_same_keys_are_dynamic_as_apaches() -> None:
+    modes = {name: "per-broker" if name in PER_BROKER_KEYS else "cluster-wide" for name in ALL_DYNAMIC_KEYS}
+    assert modes == FACTS["dynamic"]
+    assert {key.name for key in DYNAMIC_BROKER_CONFIG} == ALL_DYNAMIC_KEYS
 
 
 @pytest.mark.parametrize("fact", FACTS["parse"], ids=lambda fact: f"{fact['type']}-{fact['value']!a}")

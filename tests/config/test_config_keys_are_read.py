@@ -44,6 +44,8 @@ RESOLVED_INTO = {
 }
 """Fields that are only read through another one, which takes their value when a configuration is made."""
 AWAITED = {key.name for key in (*NETWORK_KEYS, *KRAFT_KEYS, *SERVER_KEYS, *REPLICATION_KEYS)} | {
+    "quota.window.num",
+    "quota.window.size.seconds",
     "cordoned.log.dirs",
     "log.dir.failure.timeout.ms",
     "min.insync.replicas",

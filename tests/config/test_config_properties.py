@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.config.properties import format_properties, parse
+from ottla.config.properties import format_properties, parse, with_overrides
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -37,3 +37,8 @@ def test_surrogates_make_one_character() -> None:
 
 def test_a_blank_line_ends_a_continuation_and_a_hash_does_not() -> None:
     assert parse("a=1\\\n\nb=2\nc=3,\\\n#4") == {"a": "1", "b": "2", "c": "3,#4"}
+
+
+def test_the_command_line_goes_before_the_file() -> None:
+    overrides = ["b=3", "c=x=y", "d=", "e", "b=4"]
+    assert with_overrides({"a": "1", "b": "2"}, overrides) == {"a": "1", "b": "4", "c": "x=y", "d": "", "e": ""}

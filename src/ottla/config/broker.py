@@ -111,6 +111,12 @@ class BrokerLogConfig:
         config._validate()
         return config
 
+    def topic_default(self, topic_name: str) -> ConfigValue:
+        """What a topic gets for one key that it does not set."""
+        if topic_name in TOPIC_CONFIG_SYNONYMS:
+            return self._in_force(topic_name)[1]
+        return TOPIC_CONFIG[topic_name].default
+
     def topic_defaults(self) -> LogConfig:
         """What a topic gets that sets nothing itself."""
         values = {}

@@ -1,18 +1,16 @@
 """The whole configuration of a node, from its server.properties: typed, checked, never changed."""
 
-import re
 from collections.abc import Mapping
 from typing import Self
 
 from ottla.config.broker import BrokerLogConfig
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.definition import logger
+from ottla.config.dynamic_keys import LISTENER_CONFIG
 from ottla.config.kafka_config_rules import validate_values
 from ottla.config.listeners import Listeners, config_prefix
 from ottla.config.sections import KraftConfig, NetworkConfig, ReplicationConfig, ServerConfig
 from ottla.config.values import ConfigValue
-
-LISTENER_CONFIG = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
 class KafkaConfig:

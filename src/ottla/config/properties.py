@@ -27,6 +27,18 @@ def parse(text: str) -> dict[str, str]:
     return properties
 
 
+def with_overrides(properties: Mapping[str, str], overrides: Sequence[str]) -> dict[str, str]:
+    """The properties with ``key=value`` arguments of a command line over them, the last of a key winning.
+
+    A value may hold further equals signs; an argument without any sets its key to the empty string.
+    """
+    merged = dict(properties)
+    for override in overrides:
+        key, _, value = override.partition("=")
+        merged[key] = value
+    return merged
+
+
 def format_properties(properties: Mapping[str, str], comments: Sequence[str] = ()) -> str:
     """The text of a file that ``Properties.store`` writes: comment lines, then the pairs in the order of the mapping.
 

@@ -10,25 +10,16 @@ MEDIUM, LOW = Importance.MEDIUM, Importance.LOW
 INT, LONG, CLASS = ConfigType.INT, ConfigType.LONG, ConfigType.CLASS
 
 
-def _windows(prefix: str, what: str) -> tuple[ConfigKey, ConfigKey]:
+def _windows(prefix: str, what: str, inert: str | None = QUOTAS) -> tuple[ConfigKey, ConfigKey]:
+    samples, seconds = f"{prefix}quota.window.num", f"{prefix}quota.window.size.seconds"
     return (
-        ConfigKey(
-            f"{prefix}quota.window.num", INT, 11, at_least(1), LOW, f"Samples kept for quotas of {what}.", inert=QUOTAS
-        ),
-        ConfigKey(
-            f"{prefix}quota.window.size.seconds",
-            INT,
-            1,
-            at_least(1),
-            LOW,
-            f"Time that one sample for quotas of {what} covers.",
-            inert=QUOTAS,
-        ),
+        ConfigKey(samples, INT, 11, at_least(1), LOW, f"Samples kept for quotas of {what}.", inert),
+        ConfigKey(seconds, INT, 1, at_least(1), LOW, f"Time that one sample for quotas of {what} covers.", inert),
     )
 
 
 QUOTA_KEYS = (
-    *_windows("", "clients"),
+    *_windows("", "clients and for rates of connections", inert=None),
     *_windows("replication.", "replication"),
     *_windows("alter.log.dirs.replication.", "moves between log directories"),
     *_windows("controller.", "changes at the controller"),

@@ -74,6 +74,9 @@ class NetworkConfig(ConfigSection):
     queued_max_request_bytes: int
     num_network_threads: int
     num_io_threads: int
+    quota_window_num: int
+    quota_window_size_seconds: int
+    ottla_send_mode: str
     request_timeout_ms: int
     socket_connection_setup_timeout_ms: int
     socket_connection_setup_timeout_max_ms: int
