@@ -1,0 +1,117 @@
+"""Both brokers, running; each is measured while the other stands still."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # its stubs do not export it
+
+from bench.broker import nodes, process
+from bench.broker.board import Board
+from bench.broker.load import Load, generate
+from bench.measure import Row
+from tests.node import Node
+from tests.oracle import Oracle
+
+_BOUND_S = 60
+
+
+class Cost(NamedTuple):
+    """What a broker spent on a load, and what the load's generator did."""
+
+    load: Load
+    broker_cpu_s: float
+
+
+class Arena:
+    """The running contenders, by name, and how many rounds are wanted."""
+
+    def __init__(self, names: list[str], oracle: Oracle | None, directory: Path, *, quick: bool) -> None:
+        self.names = names
+        self.oracle = oracle
+        self.directory = directory
+        self.quick = quick
+        self.rounds = 3 if quick else 5
+        self.nodes: dict[str, Node] = {}
+        self.rows: list[Row] = []
+        self._topics = 0
+
+    def start(self) -> None:
+        """Start the contenders that the sections share."""
+        for name in self.names:
+            self.nodes[name] = nodes.contender(name, self.oracle, self.directory / name)
+            self.nodes[name].start()
+
+    def kill(self) -> None:
+        """End them."""
+        for node in self.nodes.values():
+            node.kill()
+
+    @contextmanager
+    def board(self, title: str) -> Iterator[Board]:
+        """A table that is printed in the end."""
+        board = Board(title, self.names)
+        yield board
+        self.rows += board.print()
+
+    def turns(self, rounds: int | None = None) -> Iterator[tuple[str, Node]]:
+        """Each contender in turn, alone on the machine, `rounds` times; who comes first changes."""
+        for number in range(self.rounds if rounds is None else rounds):
+            for name in self.names if number % 2 == 0 else self.names[::-1]:
+                others = [node for other, node in self.nodes.items() if other != name]
+                with nodes.standing_still(others):
+                    yield name, self.nodes[name]
+
+    @contextmanager
+    def topic(self, node: Node, partitions: int = 1) -> Iterator[str]:
+        """A new topic, deleted afterwards so that its dirty pages need not be written."""
+        self._topics += 1
+        name = f"bench-{self._topics}"
+        admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 2})
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_BOUND_S)
+        yield name
+        admin.delete_topics([name])[name].result(_BOUND_S)
+
+
+def loaded(node: Node, **plan: object) -> Cost:
+    """Put a load on a broker and return what it cost."""
+    before = process.cpu_s(node.pid)
+    load = generate(host="127.0.0.1", port=node.ports.broker, **plan)
+    return Cost(load, process.cpu_s(node.pid) - before)
+
+
+def check_written(node: Node, topic: str, partitions: int, records: int) -> None:
+    """All that was acknowledged is there."""
+    consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "unused"})
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, each), _BOUND_S)[1] for each in range(partitions)]
+    consumer.close()
+    if sum(ends) != records:
+        raise RuntimeError(f"{sum(ends)} records were written where {records} were acknowledged")
+
+
+def drop_from_page_cache(node: Node, topic: str, partitions: int) -> None:
+    """Write the partitions' logs to the disk and make the page cache forget them."""
+    for partition in range(partitions):
+        for path in node.partition_dir(topic, partition).glob("*.log"):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                _check_cold(descriptor, path.stat().st_size)
+            finally:
+                os.close(descriptor)
+
+
+def _check_cold(descriptor: int, size: int) -> None:
+    probe = [bytearray(1)]
+    warm = 0
+    for position in range(0, size, max(size // 64, 1)):
+        try:
+            warm += os.preadv(descriptor, probe, position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            continue
+    if warm > 8:  # the probes themselves may have had a page read ahead
+        raise RuntimeError(f"{warm} of 64 pages are still in the page cache")
