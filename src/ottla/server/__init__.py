@@ -1,0 +1,1 @@
+"""The node: everything wired together, and one handler a Kafka API."""

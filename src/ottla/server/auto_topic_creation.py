@@ -1,0 +1,57 @@
+"""Topics that come into being because somebody asked for their metadata."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import KafkaError
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from ottla.server.forwarding import ControllerChannel
+
+logger = logging.getLogger(__name__)
+
+
+class AutoTopicCreation:
+    """Asks the controller for topics, each once at a time; the client that wanted them asks again by itself."""
+
+    def __init__(self, channel: ControllerChannel, request_timeout_ms: Callable[[], int]) -> None:
+        self._channel = channel
+        self._request_timeout_ms = request_timeout_ms
+        self._in_flight: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def create(self, names: Sequence[str], context: RequestContext) -> None:
+        """Begin to create those that are not on their way already, with the default partitions and replicas."""
+        wanted = [name for name in names if name not in self._in_flight]
+        if not wanted:
+            return
+        self._in_flight.update(wanted)
+        task = asyncio.get_running_loop().create_task(self._create(wanted, context))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        logger.info("Asked the active controller to create %s", ", ".join(wanted))
+
+    async def _create(self, names: Sequence[str], context: RequestContext) -> None:
+        request = CreateTopicsRequest(
+            topics=[CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in names],
+            timeout_ms=self._request_timeout_ms(),
+        )
+        try:
+            response = await self._channel.forward(ApiKey.CREATE_TOPICS, request, context)
+        except KafkaError as error:
+            logger.warning("Auto topic creation failed for %s: %s", ", ".join(names), error)
+            return
+        finally:
+            self._in_flight.difference_update(names)
+        assert isinstance(response, CreateTopicsResponse)
+        for topic in response.topics:
+            if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                logger.warning(
+                    "Auto topic creation failed for %s with error %s: %s",
+                    topic.name,
+                    ErrorCode(topic.error_code).name,
+                    topic.error_message,
+                )

@@ -1,0 +1,236 @@
+"""A broker: its logs and replicas, its session with the controller, and the listeners that clients come to."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from ottla.common.errors import KafkaError
+from ottla.common.uuid import Uuid
+from ottla.config.dynamic_config import DynamicConfig
+from ottla.log.housekeeping import Housekeeping
+from ottla.log.manager import LogManager
+from ottla.metadata.endpoint import Endpoint
+from ottla.metadata.image.configs import ConfigResourceType
+from ottla.metadata.image.metadata import MetadataImage
+from ottla.metadata.image.metadata_delta import MetadataDelta
+from ottla.metadata.loader import MetadataLoader
+from ottla.metrics.registry import Registry
+from ottla.network.endpoint import ListenerType
+from ottla.network.reactor import Reactor
+from ottla.network.socket_server import SocketServer
+from ottla.replication.fetch_session import FetchSessionCache
+from ottla.replication.purgatories import Purgatories
+from ottla.replication.replica_manager import ReplicaManager
+from ottla.runtime.port import Runtime
+from ottla.server.api_tables import BROKER_APIS
+from ottla.server.authorizer import Authorizer
+from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle, BrokerState
+from ottla.server.broker_publisher import BrokerMetadataPublisher
+from ottla.server.broker_session import BrokerSession
+from ottla.server.directory_assignment import DirectoryAssignment
+from ottla.server.dispatch import Dispatcher
+from ottla.server.dynamic_config_publisher import DynamicConfigPublisher
+from ottla.server.forwarding import ControllerChannel
+from ottla.server.metadata_cache import MetadataCache
+from ottla.server.producer_ids import ProducerIds
+from ottla.server.quotas import Quotas
+from ottla.server.reaper import Reaper
+from ottla.server.request_metrics import RequestMetricsByApi
+from ottla.server.services import BrokerServices
+from ottla.server.socket_config import socket_endpoints, socket_server_config
+
+logger = logging.getLogger(__name__)
+
+CONTROLLED_SHUTDOWN_TIMEOUT_MS = 30_000
+
+
+class BrokerServer:
+    """Constructed (ports bound) → ``start`` (registered, logs loaded, unfenced) → serving → ``stop``."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        config: DynamicConfig,
+        log_manager: LogManager,
+        *,
+        cluster_id: str,
+        channel: ControllerChannel,
+        reactor: Reactor,
+        registry: Registry,
+        request_metrics: RequestMetricsByApi,
+        authorizer: Authorizer,
+        quotas: Quotas,
+    ) -> None:
+        static = config.static
+        server = static.server
+        node_id = static.kraft.node_id
+        loop = asyncio.get_running_loop()
+        self._runtime = runtime
+        self._config = config
+        self._authorizer = authorizer
+        self._channel = channel
+        self._cluster_id = cluster_id
+        self._tasks: list[asyncio.Task[None]] = []
+        self.log_manager = log_manager
+        self.metadata = MetadataCache()
+        self._reaper = Reaper(loop, runtime.clock)
+        purgatories = Purgatories.create(
+            self._reaper.new_timer,
+            produce_purge_interval=server.producer_purgatory_purge_interval_requests,
+            fetch_purge_interval=server.fetch_purgatory_purge_interval_requests,
+            delete_records_purge_interval=server.delete_records_purgatory_purge_interval_requests,
+        )
+        self._reaper.add(purgatories.produce, purgatories.fetch, purgatories.delete_records)
+        self.replicas = ReplicaManager(
+            runtime,
+            log_manager,
+            node_id,
+            registry=registry,
+            purgatories=purgatories,
+            replica_lag_time_max_ms=static.replication.replica_lag_time_max_ms,
+        )
+        self.services = BrokerServices(
+            node_id=node_id,
+            cluster_id=cluster_id,
+            runtime=runtime,
+            config=config,
+            metadata=self.metadata,
+            replicas=self.replicas,
+            fetch_sessions=FetchSessionCache(server.max_incremental_fetch_session_cache_slots, registry=registry),
+            controller_channel=channel,
+            auto_topic_creation=AutoTopicCreation(channel, lambda: config.current.network.request_timeout_ms),
+            producer_ids=ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel),
+            authorizer=authorizer,
+            quotas=quotas,
+            apis=BROKER_APIS,
+        )
+        self._dispatcher = Dispatcher(self.services, BROKER_APIS)
+        endpoints = static.listeners.broker_endpoints
+        self.socket_server = SocketServer(
+            socket_server_config(static, endpoints),
+            socket_endpoints(endpoints),
+            self._dispatcher,
+            self._dispatcher,
+            request_metrics,
+            listener_type=ListenerType.BROKER,
+            reactor=reactor,
+            runtime=runtime,
+        )
+        self.lifecycle = BrokerLifecycle(self._identity())
+        self.state = BrokerState.NOT_RUNNING
+        self._session = BrokerSession(
+            self.lifecycle,
+            channel,
+            runtime.clock,
+            heartbeat_interval_ms=static.kraft.broker_heartbeat_interval_ms,
+            registration_timeout_ms=static.kraft.initial_broker_registration_timeout_ms,
+            on_state=self._set_state,
+        )
+        self._publisher = BrokerMetadataPublisher(self._follow, self._session.published)
+        self._config_publisher = DynamicConfigPublisher(config, self._reconfigure)
+        self._directories = DirectoryAssignment(node_id, log_manager, channel, lambda: self.lifecycle.broker_epoch)
+        self._housekeeping = Housekeeping(runtime, log_manager)
+        registry.gauge(
+            "kafka_server_KafkaServer_BrokerState", "The state of this broker", lambda: float(self.state.value)
+        )
+
+    def _set_state(self, state: BrokerState) -> None:
+        self.state = state
+
+    def _identity(self) -> BrokerIdentity:
+        static = self._config.static
+        online = self.log_manager.directories.online
+        epochs = {directory.clean_shutdown.read() for directory in online}
+        # A crash leaves one directory or more without the mark: then nothing is known of the epoch before.
+        previous_epoch = epochs.pop() if len(epochs) == 1 else None
+        return BrokerIdentity(
+            broker_id=static.kraft.node_id,
+            cluster_id=self._cluster_id,
+            incarnation_id=Uuid.random(self._runtime.rng),
+            listeners=self.advertised_listeners(),
+            rack=static.server.broker_rack,
+            log_dirs=sorted(directory.directory_id for directory in online if directory.directory_id is not None),
+            previous_broker_epoch=-1 if previous_epoch is None else previous_epoch,
+        )
+
+    def advertised_listeners(self) -> list[Endpoint]:
+        """Where clients are told to connect; a port that was left to the machine is known by now."""
+        return [
+            Endpoint(
+                endpoint.name,
+                endpoint.host or "",
+                endpoint.port or self.socket_server.bound_port(endpoint.name),
+                endpoint.security_protocol,
+            )
+            for endpoint in self._config.static.listeners.advertised_broker_endpoints
+        ]
+
+    # -- start --------------------------------------------------------------------------------------------------------
+
+    async def start(self, loader: MetadataLoader) -> None:
+        """Register, load the logs, follow the metadata, open the listeners, and return when clients may come."""
+        self._session.start()
+        loader.install_publishers([self.metadata, self._config_publisher, self._publisher])
+        image = await self._publisher.first_image
+        self.replicas.image = image
+        await self.log_manager.load()
+        await self._publisher.follow_next()
+        await self.replicas.put_aside_strays()
+        self._spawn(self._publisher.run(), "broker-metadata-publisher")
+        self._spawn(self._housekeeping.run(), "log-housekeeping")
+        self._spawn(self._checkpoint_high_watermarks(), "high-watermark-checkpoint")
+        await self._session.reach(BrokerState.RECOVERY)
+        ready = asyncio.ensure_future(self._authorizer.start())
+        await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
+        self.lifecycle.set_ready_to_unfence()
+        self._session.nudge()
+        await self._session.reach(BrokerState.RUNNING)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+
+    async def _follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Bring the replicas and the topics' configurations to an image."""
+        await self.replicas.apply_delta(delta.topics_delta, image)
+        if delta.configs_delta is not None:
+            for resource in delta.configs_delta.changes:
+                if resource.type == ConfigResourceType.TOPIC:
+                    await self.log_manager.update_topic_config(resource.name)
+        if delta.topics_delta is not None:
+            await self._directories.assign(delta.topics_delta, image)
+
+    async def _reconfigure(self) -> None:
+        """Follow a change of the broker's own configuration."""
+        current = self._config.current
+        await self.log_manager.update_config(current.log)
+        self.socket_server.reconfigure(socket_server_config(current, self._config.static.listeners.broker_endpoints))
+
+    async def _checkpoint_high_watermarks(self) -> None:
+        while True:
+            await self._runtime.sleep_ms(
+                self._config.static.replication.replica_high_watermark_checkpoint_interval_ms
+            )
+            await self.replicas.checkpoint_high_watermarks()
+
+    # -- stop ---------------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Controlled shutdown: ask to go, answer what is in hand, close the logs and mark them clean."""
+        if self._config.current.server.controlled_shutdown_enable and self.state is BrokerState.RUNNING:
+            await self._session.controlled_shutdown(CONTROLLED_SHUTDOWN_TIMEOUT_MS)
+        await self._session.stop()
+        await self.socket_server.stop()
+        self._reaper.stop()
+        self._housekeeping.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._dispatcher.drain()
+        try:
+            await self.log_manager.stop(self.lifecycle.broker_epoch)
+        except KafkaError as error:
+            logger.error("The logs could not be closed: %s", error)
+        self.lifecycle.stopped()
+        self._set_state(self.lifecycle.state)

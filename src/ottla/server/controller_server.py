@@ -1,0 +1,222 @@
+"""A controller: raft, the metadata it commits, the controller that decides, and the listeners of all three."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import KafkaError
+from ottla.common.uuid import Uuid
+from ottla.config.dynamic_config import DynamicConfig
+from ottla.controller.quorum_controller import QuorumController
+from ottla.controller.settings import ControllerSettings
+from ottla.metadata.bootstrap import BootstrapMetadata
+from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.loader import MetadataLoader
+from ottla.metadata.records import MetadataRecord
+from ottla.metadata.serde import MetadataRecordSerde
+from ottla.metadata.snapshot_policy import SnapshotPolicy
+from ottla.network.endpoint import ListenerType
+from ottla.network.reactor import Reactor
+from ottla.network.socket_server import SocketServer
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.messages.controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+    Feature,
+    Listener,
+)
+from ottla.raft.bootstrap_checkpoint import BOOTSTRAP_FILE, read_bootstrap_checkpoint
+from ottla.raft.config import MetadataLogConfig, QuorumConfig
+from ottla.raft.raft_client import RaftClient
+from ottla.raft.voter_set import ReplicaKey, VoterNode, VoterSet
+from ottla.records.control_messages import Endpoint as VoterEndpoint
+from ottla.runtime.port import Runtime
+from ottla.server.api_tables import CONTROLLER_APIS
+from ottla.server.authorizer import Authorizer
+from ottla.server.controller_channel import LocalControllerChannel
+from ottla.server.dispatch import Dispatcher
+from ottla.server.metadata_cache import MetadataCache
+from ottla.server.metadata_listener import MetadataListener
+from ottla.server.request_metrics import RequestMetricsByApi
+from ottla.server.services import ControllerServices
+from ottla.server.snapshot_generator import SnapshotGenerator
+from ottla.server.socket_config import socket_endpoints, socket_server_config
+
+logger = logging.getLogger(__name__)
+
+_REGISTRATION_RETRY_MS = 100
+
+
+class ControllerServer:
+    """Constructed (ports bound) → ``start`` (leader, metadata loaded) → serving → ``stop``."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        config: DynamicConfig,
+        *,
+        cluster_id: str,
+        metadata_directory_id: Uuid,
+        reactor: Reactor,
+        request_metrics: RequestMetricsByApi,
+        authorizer: Authorizer,
+        fatal_fault: Callable[[str, BaseException], None],
+    ) -> None:
+        static = config.static
+        kraft = static.kraft
+        self._runtime = runtime
+        self._config = static
+        self._authorizer = authorizer
+        self._tasks: list[asyncio.Task[None]] = []
+        self._incarnation_id = Uuid.random(runtime.rng)
+        endpoints = static.listeners.controller_endpoints
+        self.metadata = MetadataCache()
+        local = VoterNode(
+            ReplicaKey(kraft.node_id, metadata_directory_id),
+            tuple(
+                VoterEndpoint(name=endpoint.name, host=endpoint.host or "", port=endpoint.port)
+                for endpoint in static.listeners.advertised_controller_endpoints
+            ),
+            (0, 1),
+        )
+        self.raft: RaftClient[MetadataRecord] = RaftClient(
+            runtime,
+            static.metadata_log_dir,
+            local,
+            MetadataRecordSerde(lambda: self.controller.metadata_version),
+            static_voters=self._static_voters(),
+            log_config=MetadataLogConfig(
+                segment_bytes=kraft.metadata_log_segment_bytes,
+                segment_ms=kraft.metadata_log_segment_ms,
+                retention_bytes=kraft.metadata_max_retention_bytes,
+                retention_ms=kraft.metadata_max_retention_ms,
+            ),
+            quorum_config=QuorumConfig(
+                election_timeout_ms=kraft.controller_quorum_election_timeout_ms,
+                fetch_timeout_ms=kraft.controller_quorum_fetch_timeout_ms,
+            ),
+            fatal_fault=fatal_fault,
+        )
+        self.loader = MetadataLoader(lambda: self.raft.high_watermark, lambda what, error: fatal_fault(what, error))
+        self.controller = QuorumController(runtime, self.raft, self._settings(cluster_id), self._bootstrap())
+        self.services = ControllerServices(
+            node_id=kraft.node_id,
+            cluster_id=cluster_id,
+            runtime=runtime,
+            config=config,
+            controller=self.controller,
+            raft=self.raft,
+            metadata=self.metadata,
+            authorizer=authorizer,
+            apis=CONTROLLER_APIS,
+        )
+        self.channel = LocalControllerChannel(self.services, CONTROLLER_APIS, endpoints[0].name)
+        self._dispatcher = Dispatcher(self.services, CONTROLLER_APIS)
+        self.socket_server = SocketServer(
+            socket_server_config(static, endpoints),
+            socket_endpoints(endpoints),
+            self._dispatcher,
+            self._dispatcher,
+            request_metrics,
+            listener_type=ListenerType.CONTROLLER,
+            reactor=reactor,
+            runtime=runtime,
+        )
+
+    def _static_voters(self) -> VoterSet | None:
+        voters = self._config.kraft.controller_quorum_voters
+        if not voters:
+            return None
+        text = ",".join(f"{node_id}@{address.host}:{address.port}" for node_id, address in voters.items())
+        return VoterSet.from_static(text, self._config.listeners.controller_listener_names[0])
+
+    def _settings(self, cluster_id: str) -> ControllerSettings:
+        config = self._config
+        rebalance = config.replication.auto_leader_rebalance_enable
+        return ControllerSettings(
+            node_id=config.kraft.node_id,
+            cluster_id=cluster_id,
+            num_partitions=config.server.num_partitions,
+            default_replication_factor=config.server.default_replication_factor,
+            delete_topic_enable=config.server.delete_topic_enable,
+            static_config=config.originals,
+            quorum_node_ids=tuple(config.kraft.controller_quorum_voters) or (config.kraft.node_id,),
+            broker_session_timeout_ms=config.kraft.broker_session_timeout_ms,
+            metadata_max_idle_interval_ms=config.kraft.metadata_max_idle_interval_ms,
+            leader_imbalance_check_interval_ms=(
+                config.replication.leader_imbalance_check_interval_seconds * 1000 if rebalance else None
+            ),
+            unclean_leader_election_interval_ms=config.replication.unclean_leader_election_interval_ms,
+        )
+
+    def _bootstrap(self) -> BootstrapMetadata:
+        """The records that the directory was formatted with."""
+        directory = self._config.metadata_log_dir
+        serde = MetadataRecordSerde(lambda: BootstrapMetadata.default().metadata_version)
+        records = read_bootstrap_checkpoint(self._runtime.files, directory, serde)
+        if records is None:
+            return BootstrapMetadata.default()
+        return BootstrapMetadata.from_records(records, f"{directory}/{BOOTSTRAP_FILE}")
+
+    async def start(self) -> None:
+        """Load the metadata, lead the quorum, open the listeners."""
+        kraft = self._config.kraft
+        self.raft.register(self.controller)
+        self.raft.register(MetadataListener(self.loader))
+        await self.raft.start()
+        policy = SnapshotPolicy(
+            kraft.metadata_log_max_record_bytes_between_snapshots,
+            kraft.metadata_log_max_snapshot_interval_ms,
+            self._runtime.clock.now_ms(),
+        )
+        self.loader.install_publishers([self.metadata, SnapshotGenerator(self._runtime, self.raft, policy)])
+        loop = asyncio.get_running_loop()
+        self._tasks += [
+            loop.create_task(self.raft.run(), name="raft-housekeeping"),
+            loop.create_task(self.controller.run(), name="controller-periodic-tasks"),
+            loop.create_task(self._register(), name="controller-registration"),
+        ]
+        ready = asyncio.ensure_future(self._authorizer.start())
+        await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
+
+    async def _register(self) -> None:
+        """Tell the quorum where this controller listens; tried until it works."""
+        request = ControllerRegistrationRequest(
+            controller_id=self._config.kraft.node_id,
+            incarnation_id=self._incarnation_id,
+            zk_migration_ready=False,
+            listeners=[
+                Listener(
+                    name=endpoint.name,
+                    host=endpoint.host or "",
+                    port=endpoint.port or self.socket_server.bound_port(endpoint.name),
+                    security_protocol=endpoint.security_protocol,
+                )
+                for endpoint in self._config.listeners.advertised_controller_endpoints
+            ],
+            features=[
+                Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
+                for name, levels in SUPPORTED_FEATURES.items()
+            ],
+        )
+        while True:
+            response = await self.channel.request(ApiKey.CONTROLLER_REGISTRATION, request)
+            assert isinstance(response, ControllerRegistrationResponse)
+            if response.error_code == ErrorCode.NONE:
+                return
+            logger.info("The controller could not register yet: %s", ErrorCode(response.error_code).name)
+            await self._runtime.sleep_ms(_REGISTRATION_RETRY_MS)
+
+    async def stop(self) -> None:
+        """Close the listeners, stop deciding, and close the metadata log."""
+        await self.socket_server.stop()
+        self.controller.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._dispatcher.drain()
+        try:
+            await self.raft.stop()
+        except KafkaError as error:
+            logger.error("The metadata log could not be closed: %s", error)

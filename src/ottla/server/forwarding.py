@@ -1,0 +1,37 @@
+"""Requests that a broker passes on to the controller, on behalf of a client or on its own.
+
+Clients may send them to any broker. In a node that is broker and controller at once the controller is at hand, so that
+no envelope is needed; ``ControllerChannel`` is the port that a channel over the network will fill.
+"""
+
+from typing import Protocol
+
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.message import Message
+from ottla.server.api import Answer, Api, ListenerType
+
+
+class ControllerChannel(Protocol):
+    """The way to the active controller."""
+
+    async def forward(self, api_key: ApiKey, body: Message, context: RequestContext) -> Message:
+        """The controller's answer to a client's request; a KafkaError where there is no controller."""
+
+    async def request(self, api_key: ApiKey, body: Message) -> Message:
+        """The controller's answer to a request of this broker's own."""
+
+
+class HasController(Protocol):
+    """Services of a broker that knows the way."""
+
+    controller_channel: ControllerChannel
+
+
+def forwarded(key: ApiKey, lowest: int, highest: int) -> Api:
+    """The row of an API that brokers pass on as it is."""
+
+    def handle(services: HasController, context: RequestContext, body: Message) -> Answer:
+        return services.controller_channel.forward(key, body, context)
+
+    return Api(key, lowest, highest, handle, ListenerType.BROKER)

@@ -1,0 +1,74 @@
+"""ApiVersions 0–4: what this listener speaks, and the features of the cluster.
+
+A version that nobody knows yet is answered in version 0 with UNSUPPORTED_VERSION and the range of ApiVersions itself, so
+that a newer client can try again. Below version 4, features that may be at level 0 are left out: old clients reject
+them.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import InvalidRequestError, KafkaError
+from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.image.features import FeaturesImage
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from ottla.server.api import Api, ListenerType
+from ottla.server.dispatch import advertised
+from ottla.server.services import BrokerServices, ControllerServices
+
+_LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FEATURES_FROM_ZERO: Final = 4
+_SOFTWARE_NAMED: Final = 3
+
+
+def handle(
+    services: BrokerServices | ControllerServices, context: RequestContext, body: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    """Answer from the table of handlers of this listener."""
+    version = context.header.api_version
+    if version >= _SOFTWARE_NAMED:
+        for value in (body.client_software_name, body.client_software_version):
+            if _LEGAL_SOFTWARE.fullmatch(value) is None:
+                raise InvalidRequestError(f"{value!r} is no name or version of client software")
+    return api_versions(services.apis, services.metadata.image.features, version)
+
+
+def api_versions(apis: Mapping[ApiKey, Api], features: FeaturesImage, version: int) -> ApiVersionsResponse:
+    """The answer for one version of the request."""
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+            for key, lowest, highest in advertised(apis)
+        ],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+            for name, levels in SUPPORTED_FEATURES.items()
+            if levels.lowest > 0 or version >= _FEATURES_FROM_ZERO
+        ],
+        finalized_features_epoch=features.epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in sorted(features.all_finalized().items())
+        ],
+    )
+
+
+def error_response(_body: ApiVersionsRequest, error: KafkaError) -> ApiVersionsResponse:
+    """An error, with the versions of ApiVersions itself for a client that asked in one that we do not know."""
+    itself = ApiVersion(api_key=API.key, min_version=API.lowest, max_version=API.highest)
+    known = [itself] if error.code == ErrorCode.UNSUPPORTED_VERSION else []
+    return ApiVersionsResponse(error_code=error.code, api_keys=known)
+
+
+API: Final = Api(ApiKey.API_VERSIONS, 0, 4, handle, ListenerType.BOTH, error_response)
+APIS: Final = (API,)

@@ -1,0 +1,26 @@
+"""ElectLeaders 0–2: the preferred replica, or any at the price of records."""
+
+from collections.abc import Awaitable
+from typing import Final
+
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from ottla.server.api import Api, ListenerType
+from ottla.server.authorizer import AclOperation, require_cluster
+from ottla.server.forwarding import forwarded
+from ottla.server.services import ControllerServices, controller_context
+
+
+def handle(
+    services: ControllerServices, context: RequestContext, body: ElectLeadersRequest
+) -> Awaitable[ElectLeadersResponse]:
+    """The controller decides."""
+    require_cluster(services.authorizer, context, AclOperation.ALTER)
+    return services.controller.elect_leaders(controller_context(context), body)
+
+
+APIS: Final = (
+    forwarded(ApiKey.ELECT_LEADERS, 0, 2),
+    Api(ApiKey.ELECT_LEADERS, 0, 2, handle, ListenerType.CONTROLLER),
+)

@@ -1,0 +1,230 @@
+"""Produce 3–13: append to the partitions that this broker leads.
+
+Advertised from version 0, as Apache Kafka does, because librdkafka takes a broker without version 0 for one that is too
+old for compression. Topics are named up to version 12 and given by id from 13 on. With acks=0 there is no answer: an
+error is told by closing the connection.
+"""
+
+import logging
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import KafkaError
+from ottla.common.topic_partition import TopicPartition
+from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.network.request import Request
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.file_slice import FileSlice
+from ottla.protocol.headers import decode_request_body, response_frame
+from ottla.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ottla.records.batch import Buffer
+from ottla.records.compression import Compression
+from ottla.replication.append_result import AppendResult
+from ottla.replication.appender import Entry
+from ottla.server.api import Api
+from ottla.server.authorizer import AclOperation, ResourceType
+from ottla.server.services import BrokerServices
+
+logger = logging.getLogger(__name__)
+
+_BY_TOPIC_ID: Final = 13
+_NAMES_LEADER: Final = 10
+_ZSTD_FROM: Final = 7
+_ADMIN_CLIENT: Final = "__admin_client"
+_BATCH_OVERHEAD: Final = 61
+_LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb4xh")
+_TRANSACTIONAL: Final = 0x10
+_CODEC: Final = 0x07
+
+
+def handle(services: BrokerServices, request: Request) -> None:
+    """Append every partition's batch on its own, and answer when the acks that were asked for are there."""
+    version = request.header.api_version
+    body = decode_request_body(ProduceRequest, request.body, version)
+    produce = _Produce(services, request, body)
+    entries = produce.entries
+    if produce.is_transactional and not _may_write_transactionally(services, request, body):
+        produce.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif not entries:
+        produce.respond([])
+    else:
+        services.replicas.append_records(
+            entries,
+            body.acks,
+            body.timeout_ms,
+            produce.respond,
+            internal_topics_allowed=request.header.client_id == _ADMIN_CLIENT,
+        )
+
+
+def _may_write_transactionally(services: BrokerServices, request: Request, body: ProduceRequest) -> bool:
+    return body.transactional_id is not None and services.authorizer.authorize(
+        request.context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, body.transactional_id
+    )
+
+
+class _Produce:
+    """One request: which of its partitions are appended, and the response that grows around the results."""
+
+    __slots__ = ("_acks", "_pending", "_request", "_services", "_topics", "entries", "is_transactional")
+
+    def __init__(self, services: BrokerServices, request: Request, body: ProduceRequest) -> None:
+        self._services = services
+        self._request = request
+        self._acks = body.acks
+        self._topics: list[TopicProduceResponse] = []
+        self._pending: list[tuple[str, PartitionProduceResponse]] = []
+        self.entries: list[Entry] = []
+        self.is_transactional = False
+        version = request.header.api_version
+        authorize = services.authorizer.authorize
+        for topic in body.topic_data:
+            name, topic_id = self._identify(topic.name, topic.topic_id, version)
+            error = ErrorCode.NONE
+            if name is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+            elif not authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            partitions = []
+            for partition in topic.partition_data:
+                response = PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
+                partitions.append(response)
+                if name is not None and error == ErrorCode.NONE:
+                    records = partition.records
+                    assert not isinstance(records, FileSlice)
+                    self._admit(TopicPartition(name, partition.index), topic_id, records, version, response)
+            self._topics.append(
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
+            )
+
+    def _identify(self, name: str, topic_id: Uuid, version: int) -> tuple[str | None, Uuid | None]:
+        if version < _BY_TOPIC_ID or topic_id == ZERO_UUID:
+            return name, None
+        topic = self._services.metadata.image.topics.by_id.get(topic_id)
+        return (None if topic is None else topic.name), topic_id
+
+    def _admit(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        records: Buffer | None,
+        version: int,
+        response: PartitionProduceResponse,
+    ) -> None:
+        """Take a partition's records up for appending; what no version of Produce may bring is refused here."""
+        if records is None or len(records) < _BATCH_OVERHEAD:
+            response.error_code = ErrorCode.INVALID_RECORD if not records else ErrorCode.CORRUPT_MESSAGE
+            return
+        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+        if magic != 2 or length + 12 < len(records):
+            # One batch, of the format that all versions of this API have.
+            response.error_code = ErrorCode.INVALID_RECORD
+        elif attributes & _CODEC == Compression.ZSTD and version < _ZSTD_FROM:
+            response.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        else:
+            if attributes & _TRANSACTIONAL:
+                self.is_transactional = True
+            self._pending.append((topic_partition.topic, response))
+            self.entries.append((topic_partition, topic_id, records))
+
+    def refuse_all(self, error: ErrorCode) -> None:
+        """Answer the whole request with one error."""
+        for _topic, response in self._pending:
+            response.error_code = error
+        self._answer()
+
+    def respond(self, results: Sequence[AppendResult]) -> None:
+        """Fill in what appending gave, in the order of ``entries``."""
+        for (_topic, response), result in zip(self._pending, results, strict=True):
+            response.error_code = result.error_code
+            response.base_offset = result.base_offset
+            response.log_append_time_ms = result.log_append_time_ms
+            response.log_start_offset = result.log_start_offset
+            if result.error_message is not None:
+                response.error_message = result.error_message
+                response.record_errors = [
+                    BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                    for index, message in result.record_errors
+                ]
+        self._answer()
+
+    def _answer(self) -> None:
+        request = self._request
+        throttle_time_ms = self._services.quotas.record_produce(request)
+        if throttle_time_ms:
+            request.throttle_time_ms = throttle_time_ms
+        if self._acks == 0:
+            self._answer_nothing()
+            return
+        header = request.header
+        response = ProduceResponse(responses=self._topics, throttle_time_ms=throttle_time_ms)
+        if header.api_version >= _NAMES_LEADER:
+            self._name_leaders(response)
+        request.send(response_frame(header.api_key, header.api_version, header.correlation_id, response))
+
+    def _answer_nothing(self) -> None:
+        request = self._request
+        failed = {
+            f"{topic.name or topic.topic_id}-{partition.index}": ErrorCode(partition.error_code).name
+            for topic in self._topics
+            for partition in topic.partition_responses
+            if partition.error_code
+        }
+        if not failed:
+            request.no_op()
+            return
+        logger.info(
+            "Closing connection %s due to errors during a produce with correlation id %d from client id %s with acks=0: %s",
+            request.context.connection_id,
+            request.header.correlation_id,
+            request.header.client_id,
+            failed,
+        )
+        request.close_connection()
+
+    def _name_leaders(self, response: ProduceResponse) -> None:
+        """A client that came to the wrong broker is told the right one."""
+        endpoints: dict[int, NodeEndpoint] = {}
+        for topic, partition in self._pending:
+            if partition.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            leader = self._services.metadata.current_leader(topic, partition.index, self._request.context.listener_name)
+            partition.current_leader = LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+            if leader.node is not None:
+                endpoints[leader.id] = NodeEndpoint(
+                    node_id=leader.id,
+                    host=leader.node.endpoint.host,
+                    port=leader.node.endpoint.port,
+                    rack=leader.node.rack,
+                )
+        response.node_endpoints = list(endpoints.values())
+
+
+def error_response(body: ProduceRequest, error: KafkaError) -> ProduceResponse:
+    """The error, at every partition."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(index=partition.index, error_code=error.code, base_offset=-1)
+                    for partition in topic.partition_data
+                ],
+            )
+            for topic in body.topic_data
+        ]
+    )
+
+
+APIS: Final = (Api(ApiKey.PRODUCE, 3, 13, handle, error_response=error_response, advertised_from=0, raw=True),)

@@ -1,0 +1,173 @@
+"""A node: a broker and a controller in one process, started and stopped in order.
+
+Start: data directories locked → ports bound → metadata loaded, quorum led → broker registered → logs loaded → listeners
+open → unfenced. Stop: the same backward, and a clean-shutdown mark where everything was closed.
+"""
+
+import asyncio
+import logging
+import resource
+from collections.abc import Callable
+
+from ottla.common.errors import InvalidConfigError
+from ottla.config.dynamic_config import DynamicConfig
+from ottla.config.kafka_config import KafkaConfig
+from ottla.log.manager import LogManager
+from ottla.metadata.image.configs import ConfigResourceType
+from ottla.metrics.exposition import render
+from ottla.metrics.registry import Registry
+from ottla.network.reactor import Reactor
+from ottla.runtime.live import AsyncioRuntime
+from ottla.server.authorizer import AllowAll
+from ottla.server.broker_lifecycle import BrokerState
+from ottla.server.broker_server import BrokerServer
+from ottla.server.controller_server import ControllerServer
+from ottla.server.metrics_endpoint import MetricsEndpoint
+from ottla.server.quotas import Unlimited
+from ottla.server.request_metrics import RequestMetricsByApi
+from ottla.server.storage import cluster_id_of
+
+logger = logging.getLogger(__name__)
+
+
+class Node:
+    """See the module. One of them lives on an event loop; ``start`` and ``stop`` are each called once."""
+
+    def __init__(self, config: KafkaConfig, *, on_fatal_fault: Callable[[str, BaseException], None] | None = None) -> None:
+        """``on_fatal_fault`` ends the process; without it a fault is kept in ``fault``."""
+        if set(config.kraft.process_roles) != {"broker", "controller"}:
+            raise InvalidConfigError(
+                f"process.roles={','.join(config.kraft.process_roles)} is not supported yet: a node is broker and "
+                "controller at once (process.roles=broker,controller)"
+            )
+        self.config = config
+        self.registry = Registry()
+        self.fault: BaseException | None = None
+        self._on_fatal_fault = on_fatal_fault
+        self._runtime = AsyncioRuntime()
+        self._controller: ControllerServer | None = None
+        self._broker: BrokerServer | None = None
+        self._metrics: MetricsEndpoint | None = None
+        self.cluster_id = ""
+
+    # -- start --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Return when clients are served. A start that fails leaves nothing open."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        raise_open_files_limit()
+        config, runtime = self.config, self._runtime
+        self.cluster_id = cluster_id_of(runtime, config)
+        dynamic = DynamicConfig(config)
+        log_manager = LogManager(
+            runtime,
+            config.log,
+            topic_overrides=self._topic_overrides,
+            cluster_id=self.cluster_id,
+            node_id=config.kraft.node_id,
+            on_directory_failure=self._directory_failed,
+        )
+        log_manager.open()
+        metadata_directory_id = log_manager.directories[config.metadata_log_dir].directory_id
+        assert metadata_directory_id is not None, "an identified directory has an id"
+        reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
+        request_metrics = RequestMetricsByApi(self.registry)
+        authorizer = AllowAll()
+        controller = self._controller = ControllerServer(
+            runtime,
+            dynamic,
+            cluster_id=self.cluster_id,
+            metadata_directory_id=metadata_directory_id,
+            reactor=reactor,
+            request_metrics=request_metrics,
+            authorizer=authorizer,
+            fatal_fault=self._fatal_fault,
+        )
+        broker = self._broker = BrokerServer(
+            runtime,
+            dynamic,
+            log_manager,
+            cluster_id=self.cluster_id,
+            channel=controller.channel,
+            reactor=reactor,
+            registry=self.registry,
+            request_metrics=request_metrics,
+            authorizer=authorizer,
+            quotas=Unlimited(),
+        )
+        await controller.start()
+        await broker.start(controller.loader)
+        if config.server.metrics_listener is not None:
+            address = config.server.metrics_listener
+            self._metrics = MetricsEndpoint(address.host, address.port, self.render_metrics)
+            await self._metrics.start()
+
+    def _topic_overrides(self, topic: str) -> dict[str, object]:
+        assert self._broker is not None
+        return dict(self._broker.metadata.image.configs.properties(ConfigResourceType.TOPIC, topic))
+
+    def _directory_failed(self, path: str) -> None:
+        if self._broker is not None:
+            self._broker.handle_directory_failure(path)
+
+    def _fatal_fault(self, message: str, error: BaseException) -> None:
+        logger.critical("%s: %s", message, error)
+        self.fault = self.fault or error
+        if self._on_fatal_fault is not None:
+            self._on_fatal_fault(message, error)
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> BrokerState:
+        """Where the broker is in its life."""
+        return self._broker.state if self._broker is not None else BrokerState.NOT_RUNNING
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        assert self._broker is not None, "the node is not started"
+        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in self._broker.advertised_listeners())
+
+    @property
+    def controller_port(self) -> int:
+        """The port of the first controller listener."""
+        assert self._controller is not None, "the node is not started"
+        return next(iter(self._controller.socket_server.acceptors.values())).port
+
+    @property
+    def metrics_port(self) -> int | None:
+        """The port of the Prometheus endpoint, if there is one."""
+        return self._metrics.port if self._metrics is not None else None
+
+    def render_metrics(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return b"".join(render(self.registry, self._runtime.clock.monotonic_ms()))
+
+    # -- stop ---------------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Controlled shutdown."""
+        if self._metrics is not None:
+            await self._metrics.stop()
+        if self._broker is not None:
+            await self._broker.stop()
+        if self._controller is not None:
+            await self._controller.stop()
+        self._runtime.close()
+
+
+def raise_open_files_limit() -> None:
+    """Every segment keeps files open: take as many as the system allows without being root."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError) as error:  # macOS names a limit that it does not grant
+            logger.debug("The limit of open files stays at %d: %s", soft, error)

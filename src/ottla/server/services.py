@@ -1,0 +1,63 @@
+"""What handlers have at hand: one bundle for broker listeners and one for controller listeners."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ottla.config.dynamic_config import DynamicConfig
+from ottla.controller.quorum_controller import QuorumController
+from ottla.controller.settings import ControllerRequestContext
+from ottla.metadata.records import MetadataRecord
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.raft.raft_client import RaftClient
+from ottla.replication.fetch_session import FetchSessionCache
+from ottla.replication.replica_manager import ReplicaManager
+from ottla.runtime.port import Runtime
+from ottla.server.api import Api
+from ottla.server.authorizer import Authorizer
+from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.forwarding import ControllerChannel
+from ottla.server.metadata_cache import MetadataCache
+from ottla.server.producer_ids import ProducerIds
+from ottla.server.quotas import Quotas
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerServices:
+    """A broker's parts, as its handlers see them."""
+
+    node_id: int
+    cluster_id: str
+    runtime: Runtime
+    config: DynamicConfig
+    metadata: MetadataCache
+    replicas: ReplicaManager
+    fetch_sessions: FetchSessionCache
+    controller_channel: ControllerChannel
+    auto_topic_creation: AutoTopicCreation
+    producer_ids: ProducerIds
+    authorizer: Authorizer
+    quotas: Quotas
+    apis: Mapping[ApiKey, Api]
+    """What broker listeners answer."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ControllerServices:
+    """A controller's parts, as its handlers see them."""
+
+    node_id: int
+    cluster_id: str
+    runtime: Runtime
+    config: DynamicConfig
+    controller: QuorumController
+    raft: RaftClient[MetadataRecord]
+    metadata: MetadataCache
+    authorizer: Authorizer
+    apis: Mapping[ApiKey, Api]
+    """What controller listeners answer."""
+
+
+def controller_context(context: RequestContext) -> ControllerRequestContext:
+    """What the controller needs to know of a request beside its body."""
+    return ControllerRequestContext(api_version=context.header.api_version)

@@ -1,0 +1,146 @@
+"""Whose data directories these are, and making them somebody's: what ``ottla storage format`` does."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ottla.common.errors import KafkaStorageError
+from ottla.common.uuid import Uuid
+from ottla.config.kafka_config import KafkaConfig
+from ottla.log.meta_properties import read_meta_properties
+from ottla.metadata.bootstrap import BootstrapMetadata
+from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION, check_dependencies, format_levels
+from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
+from ottla.raft.errors import FormatterError
+from ottla.raft.format import FormatRequest, effective_kraft_version, format_directories
+from ottla.raft.voter_set import ReplicaKey, VoterNode, VoterSet
+from ottla.records.control_messages import Endpoint
+from ottla.runtime.port import Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatOptions:
+    """What may be said besides the cluster id and the configuration."""
+
+    ignore_formatted: bool = False
+    release_version: str | None = None
+    features: Mapping[str, int] = field(default_factory=dict)
+    standalone: bool = False
+    no_initial_controllers: bool = False
+    initial_controllers: str | None = None
+
+
+def directories_of(config: KafkaConfig) -> list[str]:
+    """Every directory that a node needs: its data directories and the one of the metadata log."""
+    return list(dict.fromkeys((*config.log.log_dirs, config.metadata_log_dir)))
+
+
+def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
+    """The cluster that the directories are formatted for; KafkaStorageError says what to do if they are not."""
+    found = read_meta_properties(runtime.files, config.metadata_log_dir)
+    if found is None or found.cluster_id is None:
+        raise KafkaStorageError(
+            f"No `meta.properties` found in {config.metadata_log_dir} (have you run `ottla storage format` to format "
+            "the directory?)"
+        )
+    found.verify(f"{config.metadata_log_dir}/meta.properties", node_id=config.kraft.node_id)
+    return found.cluster_id
+
+
+async def format_storage(
+    runtime: Runtime, config: KafkaConfig, cluster_id: str, options: FormatOptions | None = None
+) -> list[str]:
+    """Format every directory of a node; returns what to print. FormatterError for what cannot be done."""
+    options = options or FormatOptions()
+    version, features = _levels(options)
+    voters = _initial_controllers(runtime, config, options)
+    dynamic = not config.kraft.controller_quorum_voters
+    kraft_version = effective_kraft_version(features.pop(KRAFT_VERSION, None), has_dynamic_quorum=dynamic)
+    bootstrap = BootstrapMetadata.from_versions(version, features, "format command")
+    return await format_directories(
+        runtime,
+        FormatRequest(
+            cluster_id=cluster_id,
+            node_id=config.kraft.node_id,
+            directories=directories_of(config),
+            metadata_log_directory=config.metadata_log_dir,
+            bootstrap_records=bootstrap.values(),
+            bootstrap_description=str(bootstrap),
+            metadata_version=str(version),
+            kraft_version=kraft_version,
+            initial_controllers=voters,
+            ignore_formatted=options.ignore_formatted,
+        ),
+    )
+
+
+def _levels(options: FormatOptions) -> tuple[MetadataVersion, dict[str, int]]:
+    """The metadata.version and the levels of all other features."""
+    if options.release_version is not None and METADATA_VERSION in options.features:
+        raise FormatterError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
+    try:
+        version = LATEST_PRODUCTION
+        if options.release_version is not None:
+            version = MetadataVersion.from_version_string(options.release_version)
+        elif METADATA_VERSION in options.features:
+            version = MetadataVersion.from_feature_level(options.features[METADATA_VERSION])
+        chosen = {name: level for name, level in options.features.items() if name != METADATA_VERSION}
+        features = format_levels(version) | chosen
+        finalized = {**features, METADATA_VERSION: int(version)}
+        for name, level in features.items():
+            check_dependencies(name, level, finalized)
+    except ValueError as error:
+        raise FormatterError(str(error)) from None
+    return version, features
+
+
+def _initial_controllers(runtime: Runtime, config: KafkaConfig, options: FormatOptions) -> VoterSet | None:
+    """The first voters of a dynamic quorum."""
+    if config.kraft.controller_quorum_voters:
+        if options.standalone or options.initial_controllers is not None:
+            raise FormatterError(
+                "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
+                "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+                "controller.quorum.bootstrap.servers instead."
+            )
+        return None
+    if options.initial_controllers is not None:
+        return _parse_initial_controllers(config, options.initial_controllers)
+    if options.standalone:
+        return VoterSet([_standalone_voter(runtime, config)])
+    if "controller" in config.kraft.process_roles and not options.no_initial_controllers:
+        raise FormatterError(
+            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
+            "--standalone, --initial-controllers, or --no-initial-controllers."
+        )
+    return None
+
+
+def _standalone_voter(runtime: Runtime, config: KafkaConfig) -> VoterNode:
+    if "controller" not in config.kraft.process_roles:
+        raise FormatterError("You can only use --standalone on a controller.")
+    endpoints = tuple(
+        Endpoint(name=endpoint.name, host=endpoint.host or "localhost", port=endpoint.port)
+        for endpoint in config.listeners.advertised_controller_endpoints
+    )
+    return VoterNode(ReplicaKey(config.kraft.node_id, Uuid.random(runtime.rng)), endpoints, (0, 1))
+
+
+_VOTER: Final = re.compile(r"(\d+)@(\[[^\]]+\]|[^:\[\]]+):(\d+):(\S+)")
+
+
+def _parse_initial_controllers(config: KafkaConfig, text: str) -> VoterSet:
+    """``0@host:9093:directory id,…``"""
+    listener = config.listeners.controller_listener_names[0]
+    voters = []
+    for entry in text.split(","):
+        match = _VOTER.fullmatch(entry.strip())
+        if match is None:
+            raise FormatterError(f"Failed to parse a controller: {entry!r} is not id@host:port:directory-id.")
+        try:
+            key = ReplicaKey(int(match[1]), Uuid.from_string(match[4]))
+        except ValueError as error:
+            raise FormatterError(f"Failed to parse a controller: {entry!r}: {error}") from None
+        voters.append(VoterNode(key, (Endpoint(name=listener, host=match[2].strip("[]"), port=int(match[3])),), (0, 1)))
+    return VoterSet(voters)
