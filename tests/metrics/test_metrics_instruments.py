@@ -136,6 +136,7 @@ def test_prometheus_client_is_not_imported_before_a_scrape() -> None:
     program = (
         "import sys, ottla.metrics, ottla.metrics.request_metrics, ottla.metrics.exposition as e;"
         "assert 'prometheus_client' not in sys.modules;"
-        "list(e.render(ottla.metrics.Registry(), 0)); assert 'prometheus_client' in sys.modules"
+        "r = ottla.metrics.Registry(); r.counter('a', 'A.'); list(e.render(r, 0));"
+        "assert 'prometheus_client' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -240,6 +240,19 @@ def test_on_complete_may_watch_a_key_whose_list_is_being_emptied() -> None:
     assert story.purgatory.check_and_complete("a") == 1
 
 
+def test_a_sweep_within_the_walk_makes_it_skip_nobody() -> None:
+    story = Story()
+    first, second = story.watch("a"), story.watch("a")
+    first.ready = True
+
+    def sweep_and_release() -> None:
+        assert story.purgatory.check_and_complete("a") == 0
+        second.ready = True
+
+    first.then = sweep_and_release
+    assert story.purgatory.check_and_complete("a") == 2
+
+
 def test_on_complete_may_cancel_its_key() -> None:
     story = Story()
     operation, bystander = story.watch("a"), story.watch("a")

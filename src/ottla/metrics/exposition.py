@@ -1,16 +1,21 @@
 """The Prometheus text format, by prometheus_client, which is imported when somebody scrapes and not before."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ottla.metrics.histogram import QUANTILES, Histogram
 from ottla.metrics.instruments import Counter, Gauge
-from ottla.metrics.registry import Family, Registry
+from ottla.metrics.registry import Labels, Metric, Registry
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+SERIES_PER_PIECE: Final = 25  # about a millisecond
+
+Series = Sequence[tuple[Labels, Metric]]
+Sample = tuple[str, dict[str, str], float]  # suffix of the name, further labels, value
+SamplesOf = Callable[[Metric], Iterator[Sample]]
 
 
 class _Collector:
@@ -25,47 +30,52 @@ class _Collector:
 
 
 def render(registry: Registry, now_ms: int) -> Iterator[bytes]:
-    """The exposition in pieces, one a family, so that a reactor can do something else in between."""
-    from prometheus_client.exposition import generate_latest
+    """The exposition in pieces of `SERIES_PER_PIECE` metrics at most, so that a reactor can do other things in between.
 
+    The pieces of one family are shown under one heading, whatever was added to it or removed meanwhile.
+    """
     for family in registry.collect(now_ms):
-        yield generate_latest(_Collector(_metrics(family)))
+        series = list(family.metrics.items())
+        if issubclass(family.kind, Counter):
+            yield from _pieces(family.name, family.documentation, "counter", series, _counter_samples)
+        elif issubclass(family.kind, Gauge):
+            yield from _pieces(family.name, family.documentation, "gauge", series, _gauge_samples)
+        else:
+            yield from _pieces(family.name, family.documentation, "summary", series, _summary_samples)
+            yield from _pieces(family.name + "_max", f"Greatest {family.name}", "gauge", series, _max_samples)
 
 
-def _metrics(family: Family) -> "Iterator[PrometheusMetric]":
+def _pieces(name: str, documentation: str, kind: str, series: Series, samples_of: SamplesOf) -> Iterator[bytes]:
+    from prometheus_client.exposition import generate_latest
     from prometheus_client.metrics_core import Metric as PrometheusMetric
 
-    name = family.name
-    if issubclass(family.kind, Counter):
-        metric = PrometheusMetric(name, family.documentation, "counter")
-        for labels, counter in family.metrics.items():
-            assert isinstance(counter, Counter)
-            metric.add_sample(name + "_total", dict(labels), counter.value)
-        yield metric
-    elif issubclass(family.kind, Gauge):
-        metric = PrometheusMetric(name, family.documentation, "gauge")
-        for labels, gauge in family.metrics.items():
-            assert isinstance(gauge, Gauge)
-            metric.add_sample(name, dict(labels), gauge.read())
-        yield metric
-    else:
-        yield from _summary(family)
+    for start in range(0, len(series), SERIES_PER_PIECE):
+        metric = PrometheusMetric(name, documentation, kind)
+        for labels, instrument in series[start : start + SERIES_PER_PIECE]:
+            for suffix, more_labels, value in samples_of(instrument):
+                metric.add_sample(name + suffix, {**dict(labels), **more_labels}, value)
+        text = generate_latest(_Collector((metric,)))
+        yield text if start == 0 else text.split(b"\n", 2)[2]  # HELP and TYPE are said once
 
 
-def _summary(family: Family) -> "Iterator[PrometheusMetric]":
-    from prometheus_client.metrics_core import Metric as PrometheusMetric
+def _counter_samples(metric: Metric) -> Iterator[Sample]:
+    assert isinstance(metric, Counter)
+    yield "_total", {}, metric.value
 
-    name = family.name
-    summary = PrometheusMetric(name, family.documentation, "summary")
-    maximum = PrometheusMetric(name + "_max", f"The greatest value of {name} so far", "gauge")
-    for labels, histogram in family.metrics.items():
-        assert isinstance(histogram, Histogram)
-        divisor = histogram.divisor
-        shown = dict(labels)
-        for quantile, value in zip(QUANTILES, histogram.percentiles(QUANTILES), strict=True):
-            summary.add_sample(name, {**shown, "quantile": str(quantile)}, value / divisor)
-        summary.add_sample(name + "_sum", shown, histogram.sum / divisor)
-        summary.add_sample(name + "_count", shown, histogram.count)
-        maximum.add_sample(name + "_max", shown, histogram.max / divisor)
-    yield summary
-    yield maximum
+
+def _gauge_samples(metric: Metric) -> Iterator[Sample]:
+    assert isinstance(metric, Gauge)
+    yield "", {}, metric.read()
+
+
+def _summary_samples(metric: Metric) -> Iterator[Sample]:
+    assert isinstance(metric, Histogram)
+    for quantile, value in zip(QUANTILES, metric.percentiles(QUANTILES), strict=True):
+        yield "", {"quantile": str(quantile)}, value / metric.divisor
+    yield "_sum", {}, metric.sum / metric.divisor
+    yield "_count", {}, metric.count
+
+
+def _max_samples(metric: Metric) -> Iterator[Sample]:
+    assert isinstance(metric, Histogram)
+    yield "", {}, metric.max / metric.divisor

@@ -51,23 +51,27 @@ class Histogram:
 
     def record(self, value: int) -> None:
         """Counts a value; a negative one (a clock's fault) counts as 0."""
-        if 0 < value < TABLE_SIZE:
+        if value <= 0:
+            self.buckets[0] += 1
+        elif value < TABLE_SIZE:
             self.buckets[BUCKET_TABLE[value]] += 1
             self.sum += value
-            self.max = max(self.max, value)
-        elif value <= 0:
-            self.buckets[0] += 1
+            if value > self.max:  # noqa: PLR1730 (max() is a call)
+                self.max = value
         else:
             self.record_large(value)
 
     def record_large(self, value: int) -> None:
         """Counts a value that the table does not cover."""
-        buckets = self.buckets
-        if len(buckets) < _BUCKETS:
-            buckets.extend([0] * (_BUCKETS - len(buckets)))
-        buckets[min(bucket_of(value), _BUCKETS - 1)] += 1
+        shift = value.bit_length() - _EXACT_BITS
+        try:
+            self.buckets[(shift << _SUB_BUCKET_BITS) + (value >> shift)] += 1
+        except IndexError:
+            self.buckets.extend([0] * (_BUCKETS - len(self.buckets)))
+            self.buckets[min(bucket_of(value), _BUCKETS - 1)] += 1
         self.sum += value
-        self.max = max(self.max, value)
+        if value > self.max:  # noqa: PLR1730 (max() is a call)
+            self.max = value
 
     @property
     def count(self) -> int:

@@ -101,7 +101,8 @@ class RequestMetrics:
             elif value < TABLE_SIZE:
                 histogram.buckets[BUCKET_TABLE[value]] += 1
                 histogram.sum += value
-                histogram.max = max(histogram.max, value)
+                if value > histogram.max:  # noqa: PLR1730 (max() is a call)
+                    histogram.max = value
             else:
                 histogram.record_large(value)
 
