@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ottla.common.uuid import Uuid
 from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, default_level
 from ottla.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataProvenance
 from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
@@ -16,6 +17,7 @@ from ottla.metadata.records import (
     RECORD_CLASSES,
     BrokerRegistrationChangeRecord,
     MetadataRecord,
+    RegisterBrokerRecord,
 )
 from ottla.metadata.serde import decode_record, encode_record, record_version
 from ottla.protocol.message import ArrayOf, Field, Message, Type, VersionRange
@@ -137,7 +139,8 @@ def _compare_histories(
     answers = ask(oracle, directory, *(f"history|{BROKER_ID}|{question}" for question in questions))
     for history, answer in zip(histories, answers, strict=True):
         frames, _, local = answer.partition("\t")
-        theirs = replayed(EMPTY_IMAGE, [decode_record(bytes.fromhex(frame)) for frame in frames.split(",")])
+        their_records = [decode_record(bytes.fromhex(frame)) for frame in frames.split(",")]
+        theirs = replayed(EMPTY_IMAGE, their_records)
         image, delta = EMPTY_IMAGE, MetadataDelta(EMPTY_IMAGE)
         for records in history:
             delta = MetadataDelta(image)
@@ -145,6 +148,7 @@ def _compare_histories(
                 delta.replay(record)
             image = delta.apply(MetadataProvenance())
         assert replace(image, **{name: getattr(theirs, name) for name in ignore}) == theirs
+        assert _directories(list(image.records())) == _directories(their_records)
         assert _local(delta) == (local or NOTHING_TO_DO)
 
 
@@ -160,6 +164,11 @@ def test_apache_replays_the_same_deltas_into_the_same_images(oracle: Oracle, tmp
     # keeps the configuration of a topic that was made and removed.
     histories = [list(History(Random(seed)).deltas(3, 25)) for seed in range(60)]
     _compare_histories(oracle, tmp_path, histories, ignore=("configs", "scram"))
+
+
+def _directories(records: list[MetadataRecord]) -> dict[int, list[Uuid]]:
+    """The directories of brokers, in the order in which they are written."""
+    return {record.broker_id: list(record.log_dirs) for record in records if isinstance(record, RegisterBrokerRecord)}
 
 
 def _local(delta: MetadataDelta) -> str:
