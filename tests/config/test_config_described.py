@@ -123,7 +123,7 @@ def ours(described: tuple[dict[str, str], Any]) -> DynamicConfig:
 
 
 def shown(entries: list[ConfigEntry]) -> dict[str, Any]:
-    types = {0: "UNKNOWN", **{number: config_type.name for config_type, number in TYPE_IDS.items()}}
+    types = {0: "UNKNOWN", **{number: name for name, number in TYPE_IDS.items()}}
     return {
         entry.name: {
             "value": entry.value,

@@ -46,21 +46,21 @@ UNKNOWN_TYPE = 0
 """The protocol's id of the type of a name that is no key."""
 
 TYPE_IDS = {
-    ConfigType.BOOLEAN: 1,
-    ConfigType.STRING: 2,
-    ConfigType.INT: 3,
-    ConfigType.SHORT: 4,
-    ConfigType.LONG: 5,
-    ConfigType.DOUBLE: 6,
-    ConfigType.LIST: 7,
-    ConfigType.CLASS: 8,
-    ConfigType.PASSWORD: 9,
+    "BOOLEAN": 1,
+    "STRING": 2,
+    "INT": 3,
+    "SHORT": 4,
+    "LONG": 5,
+    "DOUBLE": 6,
+    "LIST": 7,
+    "CLASS": 8,
+    "PASSWORD": 9,
 }
 
 
 def type_id(config_type: ConfigType | None) -> int:
     """The protocol's id of a type."""
-    return UNKNOWN_TYPE if config_type is None else TYPE_IDS[config_type]
+    return UNKNOWN_TYPE if config_type is None else TYPE_IDS[config_type.name]
 
 
 def is_sensitive(config_type: ConfigType | None) -> bool:

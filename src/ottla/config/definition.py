@@ -111,6 +111,10 @@ class ConfigTable:
     def __contains__(self, name: object) -> bool:
         return name in self._keys
 
+    def get(self, name: str) -> ConfigKey | None:
+        """The key of this name, if there is one."""
+        return self._keys.get(name)
+
     def default(self, name: str) -> Any:
         """The default of a key, typed as the key is."""
         return self._keys[name].default

@@ -9,7 +9,7 @@ from ottla.config.definition import ConfigTable
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.dynamic_keys import (
     ALL_DYNAMIC_KEYS,
-    DYNAMIC_BROKER_CONFIG,
+    broker_config_key,
     broker_config_synonyms,
     broker_config_type,
 )
@@ -112,7 +112,8 @@ def _current_value(config: DynamicConfig, name: str) -> ConfigValue:
 
 
 def _broker_entry(config: DynamicConfig, name: str, value: ConfigValue) -> ConfigEntry:
-    config_type = broker_config_type(name)
+    key = broker_config_key(name)
+    config_type = broker_config_type(name) if key is None else key.type
     sensitive = is_sensitive(config_type)
     synonyms = _broker_synonyms(config, name, sensitive)
     return ConfigEntry(
@@ -123,15 +124,8 @@ def _broker_entry(config: DynamicConfig, name: str, value: ConfigValue) -> Confi
         read_only=name not in ALL_DYNAMIC_KEYS,
         synonyms=synonyms,
         config_type=type_id(config_type),
-        documentation=_documentation(name),
+        documentation=None if key is None else key.doc,
     )
-
-
-def _documentation(name: str) -> str | None:
-    for table in (BROKER_CONFIG, DYNAMIC_BROKER_CONFIG):
-        if name in table:
-            return table[name].doc
-    return None
 
 
 def _broker_synonyms(config: DynamicConfig, name: str, sensitive: bool) -> tuple[ConfigSynonym, ...]:

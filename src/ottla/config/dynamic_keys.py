@@ -3,7 +3,7 @@
 import re
 
 from ottla.config.broker_keys import BROKER_CONFIG
-from ottla.config.definition import ConfigTable
+from ottla.config.definition import ConfigKey, ConfigTable
 from ottla.config.quota_keys import BROKER_QUOTA_KEYS
 from ottla.config.synonyms import TOPIC_CONFIG_SYNONYMS
 from ottla.config.values import ConfigType
@@ -137,20 +137,22 @@ def broker_config_synonyms(name: str, *, match_listener_override: bool) -> tuple
     synonyms = _SYNONYMS.get(name)
     if synonyms is not None:
         return synonyms
-    match = LISTENER_CONFIG.fullmatch(name) if match_listener_override else None
+    match = LISTENER_CONFIG.fullmatch(name) if match_listener_override and name.startswith("listener") else None
     if match is None:
         return (name,)
     # A SASL mechanism may stand between the prefix and the key's own name.
     return name, next((key for key in _LISTENER_MECHANISM_KEYS if match[1].endswith(key)), match[1])
 
 
+def broker_config_key(name: str) -> ConfigKey | None:
+    """The key of this very name, which may be one that can only be set dynamically."""
+    return BROKER_CONFIG.get(name) or DYNAMIC_BROKER_CONFIG.get(name)
+
+
 def broker_config_type(name: str) -> ConfigType | None:
     """The type of a broker key, with a listener's prefix or without; None for a name that is no key."""
-    for synonym in (name, *broker_config_synonyms(name, match_listener_override=True)):
-        for table in (BROKER_CONFIG, DYNAMIC_BROKER_CONFIG):
-            if synonym in table:
-                return table[synonym].type
-    return None
+    key = broker_config_key(name) or broker_config_key(broker_config_synonyms(name, match_listener_override=True)[-1])
+    return None if key is None else key.type
 
 
 def base_name(name: str) -> str:

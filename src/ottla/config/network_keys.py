@@ -53,7 +53,7 @@ NETWORK_KEYS = (
     ConfigKey("queued.max.request.bytes", LONG, -1, None, MEDIUM,
               "Bytes of requests that may wait to be handled before no more are read; 0 or less sets no limit."),
     ConfigKey("num.network.threads", INT, 3, at_least(1), HIGH,
-              "Processors of a listener, over which its connections are spread and counted; one event loop drives all."),
+              "Processors of a listener, over which its connections are spread and counted; one loop drives all."),
     ConfigKey("num.io.threads", INT, 8, at_least(1), HIGH,
               "Threads that handle requests.",
               inert=ONE_LOOP),
