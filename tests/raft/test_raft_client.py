@@ -3,6 +3,8 @@
 import pytest
 
 from ottla.common.errors import InvalidConfigError, KafkaStorageError, RecordListTooLargeError
+from ottla.metrics.instruments import Gauge
+from ottla.metrics.registry import Registry
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.config import MetadataLogConfig
 from ottla.raft.errors import NotLeaderError
@@ -235,6 +237,16 @@ def test_metrics(runtime: TurnRuntime) -> None:
     assert values["current-leader"] == values["current-vote"] == values["current-epoch"] == 1
     assert values["high-watermark"] == values["log-end-offset"] == values["append-records-total"] == 3
     assert values["number-of-voters"] == 1
+    registry = Registry()
+    raft.metrics.register(registry)
+    shown = {family.name: family.metrics for family in registry.collect(0)}
+    (epoch,) = shown["kafka_server_raft_metrics_current_epoch"].values()
+    assert isinstance(epoch, Gauge)
+    assert epoch.read() == 1
+    states = shown["kafka_server_raft_metrics_current_state"]
+    assert [labels for labels, gauge in states.items() if isinstance(gauge, Gauge) and gauge.read()] == [
+        (("state", "leader"),)
+    ]
 
 
 def test_it_runs_in_place_too() -> None:

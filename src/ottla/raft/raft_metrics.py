@@ -1,15 +1,29 @@
 """What raft tells about itself, under the names of Apache's raft-metrics. Pure."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from ottla.common.uuid import ZERO_UUID
+from ottla.metrics.registry import Registry, metric_name
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.epoch_states import CandidateState
 from ottla.raft.leader_state import LeaderState
 from ottla.raft.offset_and_epoch import OffsetAndEpoch
 from ottla.raft.quorum_state import QuorumState
 from ottla.raft.voter_set import ReplicaKey
+
+STATES: Final = (
+    "leader",
+    "candidate",
+    "prospective",
+    "prospective-voted",
+    "follower",
+    "observer",
+    "unattached",
+    "unattached-voted",
+)
+"""What current-state may be. Apache shows the text; here each is a gauge, 1 for the one that holds."""
 
 
 class MetricValue(NamedTuple):
@@ -48,7 +62,7 @@ class RaftMetrics:
 
     @property
     def current_state(self) -> str:
-        """leader, candidate, prospective, prospective-voted, follower, observer, unattached or unattached-voted."""
+        """One of ``STATES``."""
         quorum = self._initialized
         if quorum is None:
             return "unattached"
@@ -105,6 +119,17 @@ class RaftMetrics:
         yield MetricValue("append-records-total", "Records appended as leader", lambda: self.appended_records)
         yield MetricValue("commit-latency-avg", "Mean ms to commit an entry", lambda: self.commit_latency_avg_ms)
         yield MetricValue("commit-latency-max", "Maximum ms to commit an entry", lambda: self.commit_latency_ms_max)
+
+    def register(self, registry: Registry) -> None:
+        """Show everything as ``kafka.server:type=raft-metrics``."""
+        for name, text, read in self.values():
+            registry.gauge(metric_name("kafka.server", "raft-metrics", name), text, read)
+        name = metric_name("kafka.server", "raft-metrics", "current-state")
+        for state in STATES:
+            registry.gauge(name, "1 for the state that this member is in", partial(self._is_in, state), state=state)
+
+    def _is_in(self, state: str) -> int:
+        return int(self.current_state == state)
 
     @property
     def _initialized(self) -> QuorumState | None:
