@@ -47,6 +47,28 @@ def test_a_snapshot_takes_the_place_of_any_image(rng: Random) -> None:
     assert delta.apply(MetadataProvenance()) == after.image
 
 
+@given(st.randoms(use_true_random=False))
+def test_the_delta_from_nothing_is_that_of_all_records(rng: Random) -> None:
+    history = History(rng)
+    for _ in history.deltas(1, 40):
+        pass
+    replayed_delta = MetadataDelta(EMPTY_IMAGE)
+    for record in history.image.records():
+        replayed_delta.replay(record)
+    replayed_delta.finish_snapshot()
+    delta = MetadataDelta.from_empty(history.image)
+    assert _contents(delta) == _contents(replayed_delta)
+    assert delta.apply(MetadataProvenance()) == history.image
+
+
+def _contents(value: object) -> object:
+    """What a delta holds, all the way down."""
+    slots = getattr(type(value), "__slots__", None)
+    if slots is not None and type(value).__name__.endswith("Delta"):
+        return {name: _contents(getattr(value, name)) for name in slots}
+    return {key: _contents(entry) for key, entry in value.items()} if isinstance(value, dict) else value
+
+
 def test_topics_that_did_not_change_are_shared() -> None:
     history = History(Random(1))
     ids = [history.uuid(), history.uuid()]

@@ -44,7 +44,6 @@ def test_the_serde_follows_its_level_and_needs_none_for_the_first_records() -> N
     for level, version in ((MetadataVersion.IBP_3_3_IV3, 0), (LATEST_PRODUCTION, 2)):
         levels.append(level)
         assert serde.write(r.PartitionRecord())[2] == version
-    assert serde.at(MetadataVersion.IBP_3_7_IV2).write(r.PartitionRecord())[2] == 1
     assert serde.read(serde.write(r.NoOpRecord())) == r.NoOpRecord()
 
 

@@ -105,10 +105,7 @@ class MetadataLoader:
         """Give the whole image to those who have seen none. To be called again when the high watermark moves."""
         if not self._uninitialized or self._still_catching_up("initializeNewPublishers", self.image.offset):
             return
-        delta = MetadataDelta(MetadataImage(), self._is_supported_config)
-        for record in self.image.records():
-            delta.replay(record)
-        delta.finish_snapshot()
+        delta = MetadataDelta.from_empty(self.image)
         manifest = SnapshotManifest(self.image.provenance)
         waiting, self._uninitialized = self._uninitialized, []
         for publisher in waiting:

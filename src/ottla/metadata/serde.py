@@ -79,17 +79,13 @@ def decode_record(data: bytes | memoryview) -> MetadataRecord:
 class MetadataRecordSerde:
     """What the quorum writes and reads records with, at the metadata.version that ``level`` gives at that moment.
 
-    A controller gives its uncommitted image's level; a snapshot is written ``at`` the level of its own image.
+    A controller gives its uncommitted image's level; a snapshot takes the level of its own image.
     """
 
     __slots__ = ("_level",)
 
     def __init__(self, level: Callable[[], MetadataVersion]) -> None:
         self._level = level
-
-    def at(self, metadata_version: MetadataVersion) -> "MetadataRecordSerde":
-        """A serde that stays at one level."""
-        return MetadataRecordSerde(lambda: metadata_version)
 
     def write(self, record: MetadataRecord) -> bytes:
         """The value of a log record."""

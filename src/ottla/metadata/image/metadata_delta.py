@@ -52,6 +52,27 @@ class MetadataDelta:
         self.scram_delta: ScramDelta | None = None
         self.delegation_tokens_delta: DelegationTokensDelta | None = None
 
+    @classmethod
+    def from_empty(cls, image: MetadataImage) -> "MetadataDelta":
+        """The delta that leads from an empty image to ``image``, as replaying all its records gives, without them."""
+        delta = cls(MetadataImage())
+        features = delta._features()
+        features.changes.update(image.features.finalized_versions)
+        features.metadata_version_change = image.features.metadata_version_or_none
+        cluster = delta._cluster()
+        cluster.changed_brokers.update(image.cluster.brokers)
+        cluster.changed_controllers.update(image.cluster.controllers)
+        delta._topics().create_all(image.topics)
+        delta._configs().changes.update({key: dict(entries) for key, entries in image.configs.resources.items()})
+        delta._client_quotas().changes.update(
+            {key: dict(quotas) for key, quotas in image.client_quotas.entities.items()}
+        )
+        delta._producer_ids().next_producer_id = image.producer_ids.next_producer_id
+        delta._acls().changes.update(image.acls.acls)
+        delta._scram().changes.update({key: dict(users) for key, users in image.scram.mechanisms.items()})
+        delta._delegation_tokens().changes.update(image.delegation_tokens.tokens)
+        return delta
+
     @property
     def metadata_version_changed(self) -> MetadataVersion | None:
         """The metadata.version that the records set, if they did."""

@@ -139,6 +139,14 @@ class TopicsDelta:
             raise ValueError(f"Unable to clear elr for topic with name {record.topic_name}: no such topic found.")
         self._clear_elr(topic_id)
 
+    def create_all(self, topics: TopicsImage) -> None:
+        """Every topic of an image is new, with all its partitions."""
+        for topic in topics.by_id.values():
+            delta = TopicDelta(TopicImage(topic.name, topic.id, {}))
+            delta.partition_changes.update(topic.partitions)
+            self.changed_topics[topic.id] = delta
+            self.created_topics[topic.name] = topic.id
+
     def _clear_elr(self, topic_id: Uuid) -> None:
         if topic_id not in self.deleted_topic_ids:
             self._topic_delta(topic_id).replay_clear_elr()
