@@ -37,7 +37,7 @@ RESOLVED_INTO = {
     "internal_metadata_log_segment_bytes": "metadata_segment_bytes",
     "listeners": "endpoints",
     "advertised_listeners": "advertised_broker_endpoints",
-    "listener_security_protocol_map": "security_protocols",
+    "listener_security_protocol_map": "endpoints",
     "inter_broker_listener_name": "inter_broker_listener_name",
     "security_inter_broker_protocol": "inter_broker_listener_name",
     "early_start_listeners": "early_start",
