@@ -39,6 +39,38 @@ class ClientInformation(NamedTuple):
 UNKNOWN_CLIENT: Final = ClientInformation("unknown", "unknown")
 
 
+class Peer(Protocol):
+    """Who is on the other end: a channel, or the broker in the controller's own process."""
+
+    @property
+    def connection_id(self) -> str:
+        """The connection, for logs and quotas."""
+
+    @property
+    def client_address(self) -> str:
+        """The other end's address."""
+
+    @property
+    def principal(self) -> KafkaPrincipal:
+        """Who it is."""
+
+    @property
+    def listener_name(self) -> str:
+        """Where it came in."""
+
+    @property
+    def security_protocol(self) -> SecurityProtocol:
+        """How the connection is secured."""
+
+    @property
+    def client_information(self) -> ClientInformation:
+        """What it says that it is."""
+
+    @property
+    def from_privileged_listener(self) -> bool:
+        """Whether it came in where brokers talk to each other."""
+
+
 class RequestContext:
     """Who asks what, and where the request came in."""
 
@@ -53,7 +85,7 @@ class RequestContext:
         "security_protocol",
     )
 
-    def __init__(self, header: RequestHeader, channel: "Channel") -> None:
+    def __init__(self, header: RequestHeader, channel: Peer) -> None:
         self.header = header
         self.connection_id: str = channel.connection_id
         self.client_address: str = channel.client_address
@@ -79,6 +111,7 @@ class Request:
     __slots__ = (
         "api_local_complete_time_ns",
         "body",
+        "callback_time_ns",
         "channel",
         "context",
         "end_time_ns",
@@ -125,6 +158,8 @@ class Request:
         self.throttle_time_ms = 0
         self.message_conversions_time_ns = 0
         self.temporary_memory_bytes = 0
+        self.callback_time_ns = 0
+        """Local work done after the handler returned; it counts as local time."""
         self.network_thread_time_ns = 0
         """What receiving it and sending its response took; known at T5."""
         self.record_network_thread_time: Callable[[int], None] | None = None

@@ -93,7 +93,7 @@ class BrokerLifecycle:
         self._ready_to_unfence = True
 
     def published(self, metadata_offset: int) -> None:
-        """This broker has published the metadata up to an offset."""
+        """The metadata up to an offset has been published here."""
         self.metadata_offset = metadata_offset
         self._maybe_recover()
 

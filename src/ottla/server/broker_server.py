@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ottla.common.errors import KafkaError
@@ -37,7 +37,6 @@ from ottla.server.metadata_cache import MetadataCache
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.quotas import Quotas
 from ottla.server.reaper import Reaper
-from ottla.server.request_metrics import RequestMetricsByApi
 from ottla.server.services import BrokerServices
 from ottla.server.socket_config import socket_endpoints, socket_server_config
 
@@ -57,9 +56,9 @@ class BrokerServer:
         *,
         cluster_id: str,
         channel: ControllerChannel,
+        kraft_version: Callable[[], int],
         reactor: Reactor,
         registry: Registry,
-        request_metrics: RequestMetricsByApi,
         authorizer: Authorizer,
         quotas: Quotas,
     ) -> None:
@@ -74,7 +73,7 @@ class BrokerServer:
         self._cluster_id = cluster_id
         self._tasks: list[asyncio.Task[None]] = []
         self.log_manager = log_manager
-        self.metadata = MetadataCache()
+        self.metadata = MetadataCache(kraft_version)
         self._reaper = Reaper(loop, runtime.clock)
         purgatories = Purgatories.create(
             self._reaper.new_timer,
@@ -113,7 +112,7 @@ class BrokerServer:
             socket_endpoints(endpoints),
             self._dispatcher,
             self._dispatcher,
-            request_metrics,
+            registry=registry,
             listener_type=ListenerType.BROKER,
             reactor=reactor,
             runtime=runtime,
@@ -207,11 +206,17 @@ class BrokerServer:
         await self.log_manager.update_config(current.log)
         self.socket_server.reconfigure(socket_server_config(current, self._config.static.listeners.broker_endpoints))
 
+    def handle_directory_failure(self, path: str) -> None:
+        """A disk has failed: its replicas go offline here, and the controller hears of it."""
+        self.replicas.handle_log_dir_failure(path)
+        directory_id = self.log_manager.directories[path].directory_id
+        if directory_id is not None:
+            self.lifecycle.directory_failed(directory_id)
+            self._session.nudge()
+
     async def _checkpoint_high_watermarks(self) -> None:
         while True:
-            await self._runtime.sleep_ms(
-                self._config.static.replication.replica_high_watermark_checkpoint_interval_ms
-            )
+            await self._runtime.sleep_ms(self._config.static.replication.replica_high_watermark_checkpoint_interval_ms)
             await self.replicas.checkpoint_high_watermarks()
 
     # -- stop ---------------------------------------------------------------------------------------------------------

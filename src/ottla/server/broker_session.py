@@ -66,7 +66,7 @@ class BrokerSession:
             self._changed.clear()
 
     def published(self, metadata_offset: int) -> None:
-        """This broker has published the metadata up to an offset."""
+        """The metadata up to an offset has been published here."""
         before = self.lifecycle.state
         self.lifecycle.published(metadata_offset)
         self._announce(before)

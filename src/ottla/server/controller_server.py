@@ -16,6 +16,7 @@ from ottla.metadata.loader import MetadataLoader
 from ottla.metadata.records import MetadataRecord
 from ottla.metadata.serde import MetadataRecordSerde
 from ottla.metadata.snapshot_policy import SnapshotPolicy
+from ottla.metrics.registry import Registry
 from ottla.network.endpoint import ListenerType
 from ottla.network.reactor import Reactor
 from ottla.network.socket_server import SocketServer
@@ -38,7 +39,6 @@ from ottla.server.controller_channel import LocalControllerChannel
 from ottla.server.dispatch import Dispatcher
 from ottla.server.metadata_cache import MetadataCache
 from ottla.server.metadata_listener import MetadataListener
-from ottla.server.request_metrics import RequestMetricsByApi
 from ottla.server.services import ControllerServices
 from ottla.server.snapshot_generator import SnapshotGenerator
 from ottla.server.socket_config import socket_endpoints, socket_server_config
@@ -59,7 +59,7 @@ class ControllerServer:
         cluster_id: str,
         metadata_directory_id: Uuid,
         reactor: Reactor,
-        request_metrics: RequestMetricsByApi,
+        registry: Registry,
         authorizer: Authorizer,
         fatal_fault: Callable[[str, BaseException], None],
     ) -> None:
@@ -71,7 +71,7 @@ class ControllerServer:
         self._tasks: list[asyncio.Task[None]] = []
         self._incarnation_id = Uuid.random(runtime.rng)
         endpoints = static.listeners.controller_endpoints
-        self.metadata = MetadataCache()
+        self.metadata = MetadataCache(lambda: self.raft.kraft_version)
         local = VoterNode(
             ReplicaKey(kraft.node_id, metadata_directory_id),
             tuple(
@@ -98,7 +98,7 @@ class ControllerServer:
             ),
             fatal_fault=fatal_fault,
         )
-        self.loader = MetadataLoader(lambda: self.raft.high_watermark, lambda what, error: fatal_fault(what, error))
+        self.loader = MetadataLoader(lambda: self.raft.high_watermark, fatal_fault)
         self.controller = QuorumController(runtime, self.raft, self._settings(cluster_id), self._bootstrap())
         self.services = ControllerServices(
             node_id=kraft.node_id,
@@ -118,7 +118,7 @@ class ControllerServer:
             socket_endpoints(endpoints),
             self._dispatcher,
             self._dispatcher,
-            request_metrics,
+            registry=registry,
             listener_type=ListenerType.CONTROLLER,
             reactor=reactor,
             runtime=runtime,
@@ -162,7 +162,7 @@ class ControllerServer:
     async def start(self) -> None:
         """Load the metadata, lead the quorum, open the listeners."""
         kraft = self._config.kraft
-        self.raft.register(self.controller)
+        self.raft.register(self.controller.listener)
         self.raft.register(MetadataListener(self.loader))
         await self.raft.start()
         policy = SnapshotPolicy(

@@ -64,7 +64,9 @@ class DirectoryAssignment:
                     topics=[
                         AssignReplicasToDirsRequestTopicData(
                             topic_id=topic_id,
-                            partitions=[AssignReplicasToDirsRequestPartitionData(partition_index=index) for index in indexes],
+                            partitions=[
+                                AssignReplicasToDirsRequestPartitionData(partition_index=index) for index in indexes
+                            ],
                         )
                         for topic_id, indexes in topics.items()
                     ],

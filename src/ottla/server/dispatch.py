@@ -90,9 +90,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001  as above
             self._answer_bug(api, request, api.key.request_class(), error)
 
-    async def _answer_later(
-        self, api: Api, request: Request, body: Message, answer: Awaitable[Message]
-    ) -> None:
+    async def _answer_later(self, api: Api, request: Request, body: Message, answer: Awaitable[Message]) -> None:
         try:
             response = await answer
         except KafkaError as error:

@@ -1,10 +1,11 @@
 """What this broker knows of the cluster: the latest metadata image, in the shapes that clients ask for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
 from ottla.metadata.endpoint import Endpoint
+from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.loader import MetadataPublisher
@@ -84,8 +85,20 @@ class MetadataCache(MetadataPublisher):
 
     name = "MetadataCache"
 
-    def __init__(self) -> None:
+    def __init__(self, kraft_version: Callable[[], int]) -> None:
         self.image = MetadataImage()
+        self._kraft_version = kraft_version
+
+    def finalized_features(self) -> dict[str, int]:
+        """The levels of all features in force, by name."""
+        features = self.image.features
+        levels = dict(features.finalized_versions)
+        if features.metadata_version_or_none is not None:
+            levels[METADATA_VERSION] = int(features.metadata_version_or_none)
+        kraft_version = self._kraft_version()
+        if kraft_version > 0:
+            levels[KRAFT_VERSION] = kraft_version
+        return dict(sorted(levels.items()))
 
     def publish(self, delta: MetadataDelta, new_image: MetadataImage, manifest: LoaderManifest) -> None:  # noqa: ARG002
         """Show the new image from now on."""

@@ -60,7 +60,10 @@ class MetricsEndpoint:
 
 
 def _response(status: str, body: bytes) -> bytes:
-    head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: {_CONTENT_TYPE}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    lines = (
+        f"HTTP/1.1 {status}",
+        f"Content-Type: {_CONTENT_TYPE}",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
     )
-    return head.encode() + body
+    return "\r\n".join((*lines, "", "")).encode() + body

@@ -24,7 +24,6 @@ from ottla.server.broker_server import BrokerServer
 from ottla.server.controller_server import ControllerServer
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from ottla.server.quotas import Unlimited
-from ottla.server.request_metrics import RequestMetricsByApi
 from ottla.server.storage import cluster_id_of
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,9 @@ logger = logging.getLogger(__name__)
 class Node:
     """See the module. One of them lives on an event loop; ``start`` and ``stop`` are each called once."""
 
-    def __init__(self, config: KafkaConfig, *, on_fatal_fault: Callable[[str, BaseException], None] | None = None) -> None:
+    def __init__(
+        self, config: KafkaConfig, *, on_fatal_fault: Callable[[str, BaseException], None] | None = None
+    ) -> None:
         """``on_fatal_fault`` ends the process; without it a fault is kept in ``fault``."""
         if set(config.kraft.process_roles) != {"broker", "controller"}:
             raise InvalidConfigError(
@@ -77,7 +78,6 @@ class Node:
         metadata_directory_id = log_manager.directories[config.metadata_log_dir].directory_id
         assert metadata_directory_id is not None, "an identified directory has an id"
         reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
-        request_metrics = RequestMetricsByApi(self.registry)
         authorizer = AllowAll()
         controller = self._controller = ControllerServer(
             runtime,
@@ -85,7 +85,7 @@ class Node:
             cluster_id=self.cluster_id,
             metadata_directory_id=metadata_directory_id,
             reactor=reactor,
-            request_metrics=request_metrics,
+            registry=self.registry,
             authorizer=authorizer,
             fatal_fault=self._fatal_fault,
         )
@@ -95,9 +95,9 @@ class Node:
             log_manager,
             cluster_id=self.cluster_id,
             channel=controller.channel,
+            kraft_version=lambda: controller.raft.kraft_version,
             reactor=reactor,
             registry=self.registry,
-            request_metrics=request_metrics,
             authorizer=authorizer,
             quotas=Unlimited(),
         )

@@ -25,7 +25,7 @@ class SnapshotGenerator(MetadataPublisher):
         self._raft = raft
         self._policy = policy
 
-    def publish(self, delta: MetadataDelta, new_image: MetadataImage, manifest: LoaderManifest) -> None:
+    def publish(self, delta: MetadataDelta, new_image: MetadataImage, manifest: LoaderManifest) -> None:  # noqa: ARG002
         """Begin a snapshot of this image if one is due; the image never changes, so there is no hurry."""
         now_ms = self._runtime.clock.now_ms()
         reason = self._policy.published(new_image, manifest, now_ms)

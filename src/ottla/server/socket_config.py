@@ -35,7 +35,9 @@ def _listener_config(config: KafkaConfig, name: str) -> ListenerConfig:
     own = config.listener_network(name)
     unlimited = ListenerConfig()
     return ListenerConfig(
-        max_connections=own.max_connections if f"{prefix}max.connections" in config.originals else unlimited.max_connections,
+        max_connections=own.max_connections
+        if f"{prefix}max.connections" in config.originals
+        else unlimited.max_connections,
         max_connection_creation_rate=(
             own.max_connection_creation_rate
             if f"{prefix}max.connection.creation.rate" in config.originals

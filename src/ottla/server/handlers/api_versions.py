@@ -1,7 +1,7 @@
 """ApiVersions 0–4: what this listener speaks, and the features of the cluster.
 
-A version that nobody knows yet is answered in version 0 with UNSUPPORTED_VERSION and the range of ApiVersions itself, so
-that a newer client can try again. Below version 4, features that may be at level 0 are left out: old clients reject
+A version that nobody knows yet is answered in version 0 with UNSUPPORTED_VERSION and the range of ApiVersions itself,
+so that a newer client can try again. Below version 4, features that may be at level 0 are left out: old clients reject
 them.
 """
 
@@ -12,7 +12,6 @@ from typing import Final
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRequestError, KafkaError
 from ottla.metadata.features import SUPPORTED_FEATURES
-from ottla.metadata.image.features import FeaturesImage
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.api_versions import (
@@ -24,6 +23,7 @@ from ottla.protocol.messages.api_versions import (
 )
 from ottla.server.api import Api, ListenerType
 from ottla.server.dispatch import advertised
+from ottla.server.metadata_cache import MetadataCache
 from ottla.server.services import BrokerServices, ControllerServices
 
 _LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -40,10 +40,10 @@ def handle(
         for value in (body.client_software_name, body.client_software_version):
             if _LEGAL_SOFTWARE.fullmatch(value) is None:
                 raise InvalidRequestError(f"{value!r} is no name or version of client software")
-    return api_versions(services.apis, services.metadata.image.features, version)
+    return api_versions(services.apis, services.metadata, version)
 
 
-def api_versions(apis: Mapping[ApiKey, Api], features: FeaturesImage, version: int) -> ApiVersionsResponse:
+def api_versions(apis: Mapping[ApiKey, Api], metadata: MetadataCache, version: int) -> ApiVersionsResponse:
     """The answer for one version of the request."""
     return ApiVersionsResponse(
         api_keys=[
@@ -55,10 +55,10 @@ def api_versions(apis: Mapping[ApiKey, Api], features: FeaturesImage, version: i
             for name, levels in SUPPORTED_FEATURES.items()
             if levels.lowest > 0 or version >= _FEATURES_FROM_ZERO
         ],
-        finalized_features_epoch=features.epoch,
+        finalized_features_epoch=metadata.image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in sorted(features.all_finalized().items())
+            for name, level in metadata.finalized_features().items()
         ],
     )
 

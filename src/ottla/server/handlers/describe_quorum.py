@@ -50,8 +50,7 @@ def handle(
             Node(
                 node_id=node.key.id,
                 listeners=[
-                    Listener(name=endpoint.name, host=endpoint.host, port=endpoint.port)
-                    for endpoint in node.endpoints
+                    Listener(name=endpoint.name, host=endpoint.host, port=endpoint.port) for endpoint in node.endpoints
                 ],
             )
             for node in quorum.nodes

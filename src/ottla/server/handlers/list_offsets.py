@@ -54,7 +54,9 @@ def handle(services: BrokerServices, context: RequestContext, body: ListOffsetsR
             elif partition.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(partition.timestamp, version + 1):
                 error = ErrorCode.UNSUPPORTED_VERSION
             if error == ErrorCode.NONE:
-                partitions.append(_look_up(services, key, partition, isolation, from_leader, version))
+                partitions.append(
+                    _look_up(services, key, partition, isolation, from_leader=from_leader, version=version)
+                )
             else:
                 partitions.append(ListOffsetsPartitionResponse(partition_index=key.partition, error_code=error))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
@@ -66,6 +68,7 @@ def _look_up(
     key: TopicPartition,
     partition: ListOffsetsPartition,
     isolation: FetchIsolation,
+    *,
     from_leader: bool,
     version: int,
 ) -> ListOffsetsPartitionResponse:

@@ -184,7 +184,7 @@ class _Produce:
             request.no_op()
             return
         logger.info(
-            "Closing connection %s due to errors during a produce with correlation id %d from client id %s with acks=0: %s",
+            "Closing connection %s due to errors in a produce with correlation id %d from client id %s and acks=0: %s",
             request.context.connection_id,
             request.header.correlation_id,
             request.header.client_id,

@@ -1,0 +1,113 @@
+"""``ottla server [FILE] [--override k=v …]``: run a node until it is told to stop.
+
+FILE is a server.properties, as Apache Kafka's. Without one the node has Apache's defaults, its data in ``ottla-data``
+below the current directory, formatted at the first start, and listens on localhost:9092 (controller: 9093).
+"""
+
+import argparse
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ottla.common.errors import KafkaError
+from ottla.common.uuid import Uuid
+from ottla.config.kafka_config import KafkaConfig
+from ottla.config.properties import parse
+from ottla.log.meta_properties import read_meta_properties
+from ottla.raft.errors import FormatterError
+from ottla.runtime.live import AsyncioRuntime
+from ottla.server.node import Node
+from ottla.server.storage import FormatOptions, format_storage
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_DATA_DIRECTORY: Final = "ottla-data"
+DEFAULTS: Final[Mapping[str, str]] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.bootstrap.servers": "localhost:9093",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the line, run the node, return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="ottla server", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a server.properties")
+    parser.add_argument(
+        "--override", action="append", default=[], metavar="k=v", help="a property that goes before those of FILE"
+    )
+    parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    options = parser.parse_args(arguments)
+    logging.basicConfig(
+        level=options.log_level, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
+    )
+    try:
+        properties = read_properties(options.file, options.override)
+        config = KafkaConfig.from_props(properties)
+        return asyncio.run(_run(config, format_if_new=options.file is None))
+    except (KafkaError, FormatterError, OSError, ValueError) as error:
+        sys.stderr.write(f"ottla server: {error}\n")
+        return 1
+
+
+def read_properties(file: str | None, overrides: Sequence[str]) -> dict[str, str]:
+    """The properties of a file, or the defaults, with the overrides over them."""
+    if file is None:
+        properties = {**DEFAULTS, "log.dirs": os.path.abspath(DEFAULT_DATA_DIRECTORY)}
+    else:
+        with open(file, encoding="latin-1") as stream:
+            properties = parse(stream.read())
+    for override in overrides:
+        name, equals, value = override.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"--override takes key=value, not {override!r}")
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+async def _run(config: KafkaConfig, *, format_if_new: bool) -> int:
+    if format_if_new:
+        await _format_if_new(config)
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stopping.set)
+    node = Node(config, on_fatal_fault=lambda _message, _error: stopping.set())
+    await node.start()
+    gc.freeze()
+    _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
+    await stopping.wait()
+    logger.info("Stopping")
+    await node.stop()
+    return 0 if node.fault is None else 1
+
+
+async def _format_if_new(config: KafkaConfig) -> None:
+    """Make a data directory of its own for a node that was given none."""
+    runtime = AsyncioRuntime()
+    try:
+        if read_meta_properties(runtime.files, config.metadata_log_dir) is not None:
+            return
+        dynamic = not config.kraft.controller_quorum_voters
+        options = FormatOptions(standalone=dynamic, ignore_formatted=True)
+        for line in await format_storage(runtime, config, str(Uuid.random(runtime.rng)), options):
+            _say(line)
+    finally:
+        runtime.close()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
