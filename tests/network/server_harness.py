@@ -8,6 +8,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from ottla.metrics.registry import Registry
 from ottla.network.channel import Channel
 from ottla.network.config import SocketServerConfig
 from ottla.network.endpoint import Endpoint, ListenerType
@@ -149,12 +150,14 @@ class Server:
         self.reactor = ManualReactor()
         self.readiness = readiness if readiness is not None else CountingReadiness()
         self.disconnected: list[str] = []
+        self.registry = Registry()
         self.server = SocketServer(
             SocketServerConfig(**config),  # type: ignore[arg-type]
             [Endpoint(name, "127.0.0.1", 0) for name in endpoints],
             self.handler,
             AllApis(),
-            self.finished,
+            registry=self.registry,
+            request_metrics=self.finished,
             listener_type=listener_type,
             reactor=self.reactor,  # type: ignore[arg-type]
             runtime=InlineRuntime(clock=self.clock, rng=Random(7)),
@@ -235,7 +238,7 @@ class Server:
                     assert chunk, "the server hung up"
                     data += chunk
                 else:
-                    select.select([client.socket, self.server], [], [], 0.01)
+                    select.select([client.socket.fileno(), self.server.fileno()], [], [], 0.01)
         finally:
             client.socket.settimeout(PATIENCE_S)
         return bytes(data)

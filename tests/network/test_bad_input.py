@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from ottla.network.request import Request
 from tests.network.server_harness import Echo, Parking, Server, answer, request_frame
 
 CASES = {
@@ -95,10 +96,10 @@ def test_api_versions_with_an_unknown_version_reaches_its_handler() -> None:
 
 def test_a_handler_that_fails_closes_its_connection_only(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(Echo):
-        def handle(self, request: object) -> None:  # type: ignore[override]
-            if request.header.correlation_id == 13:  # type: ignore[attr-defined]
+        def handle(self, request: Request) -> None:
+            if request.header.correlation_id == 13:
                 raise ZeroDivisionError("a bug of ours")
-            super().handle(request)  # type: ignore[arg-type]
+            super().handle(request)
 
     with Server(Failing()) as server:
         bad, good = server.connect(), server.connect()

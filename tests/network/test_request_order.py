@@ -4,6 +4,7 @@ import pytest
 
 from ottla.network.mute_state import MuteState
 from ottla.network.readiness import READ, SelectorReadiness
+from ottla.network.request import Request
 from tests.network.server_harness import (
     CountingReadiness,
     Echo,
@@ -128,7 +129,12 @@ def test_small_responses_of_a_pipeline_leave_together() -> None:
         (channel,) = server.channels
         sends: list[int] = []
         original = channel.send_bytes
-        channel.send_bytes = lambda data: sends.append(len(data)) or original(data)  # type: ignore[assignment,func-returns-value]
+
+        def spy(data: bytes) -> int:
+            sends.append(len(data))
+            return original(data)
+
+        channel.send_bytes = spy  # type: ignore[assignment]
         server.until(lambda: len(server.finished.requests) == 5)
         assert sends == [5 * len(response_frame(0))]
         assert [server.response(client)[0] for _ in range(5)] == list(range(5))
@@ -139,11 +145,11 @@ def test_a_parked_request_behind_corked_responses(late: bool) -> None:
     """Responses that wait for company do not wait for a request that is answered later."""
 
     class EveryThirdLater(Parking):
-        def handle(self, request: object) -> None:  # type: ignore[override]
-            if request.header.correlation_id == 2 and late:  # type: ignore[attr-defined]
-                self.parked.append(request)  # type: ignore[arg-type]
+        def handle(self, request: Request) -> None:
+            if request.header.correlation_id == 2 and late:
+                self.parked.append(request)
             else:
-                answer(request)  # type: ignore[arg-type]
+                answer(request)
 
     parking = EveryThirdLater()
     with Server(parking) as server:

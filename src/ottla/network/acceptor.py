@@ -128,6 +128,10 @@ class Acceptor:
         self._quotas.dec(self.name, address[0])
         sock.close()
 
+    def total_blocked_ns(self) -> int:
+        """How long accepting has been paused, a pause that lasts included."""
+        return self.blocked_ns + (perf_counter_ns() - self._blocked_since_ns if self._blocked_since_ns else 0)
+
     def close_throttled(self, now_ms: int) -> None:
         """Close the connections of throttled addresses whose time is over."""
         while self._throttled and self._throttled[0][0] < now_ms:

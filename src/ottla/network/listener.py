@@ -1,5 +1,6 @@
 """A listener: its processors, its connections and what is counted about them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ottla.network.config import ListenerConfig
@@ -25,6 +26,7 @@ class Listener:
         "endpoint",
         "idle",
         "is_privileged",
+        "on_client_kind",
         "processors",
         "send_mode",
     )
@@ -39,6 +41,8 @@ class Listener:
         self.processors: list[Processor] = []
         self.clients: dict[ClientInformation, int] = {}
         self._next_processor = 0
+        self.on_client_kind: Callable[[Listener, ClientInformation, bool], None] = lambda *_: None
+        """Told when the first connection of a kind of client comes and the last one goes."""
 
     def next_processor(self) -> Processor:
         """The one that gets the next connection."""
@@ -55,8 +59,11 @@ class Listener:
         """Count a connection by its client's software; names beyond the bound are not counted."""
         if client is UNKNOWN_CLIENT:
             return
+        was_known = client in self.clients
         count = self.clients.get(client, 0) + change
         if count <= 0:
             self.clients.pop(client, None)
         elif client in self.clients or len(self.clients) < MAX_CLIENT_KINDS:
             self.clients[client] = count
+        if (client in self.clients) is not was_known:
+            self.on_client_kind(self, client, not was_known)

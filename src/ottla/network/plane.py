@@ -16,6 +16,7 @@ from ottla.network.mute_state import MuteEvent
 from ottla.network.network_metrics import PlaneMetrics
 from ottla.network.request import NOT_YET, Part, Request, RequestHandler, ResponseKind
 from ottla.network.request_channel import RequestChannel
+from ottla.network.request_metrics import RequestMetricsSink
 from ottla.network.selector import Selector
 from ottla.network.send import Send
 from ottla.protocol.api_keys import ApiKey
@@ -41,13 +42,6 @@ class ApiVersions(Protocol):
 
     def is_enabled(self, api_key: ApiKey, version: int) -> bool:
         """Whether this version of an API is served here."""
-
-
-class RequestMetricsSink(Protocol):
-    """Where the times of a request go when it is over."""
-
-    def update(self, request: Request) -> None:
-        """Count a request; all its times are set, or -1 where it did not get so far."""
 
 
 class Plane:

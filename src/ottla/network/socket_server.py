@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from ottla.metrics.registry import Registry
 from ottla.network.acceptor import Acceptor, plain_address
 from ottla.network.channel import Channel
 from ottla.network.config import SocketServerConfig, validate_thread_count
@@ -15,14 +16,16 @@ from ottla.network.listener import Listener
 from ottla.network.memory_pool import MemoryPool, NoMemoryPool
 from ottla.network.network_metrics import PlaneMetrics
 from ottla.network.page_cache import load
-from ottla.network.plane import ApiVersions, Plane, RequestMetricsSink
+from ottla.network.plane import ApiVersions, Plane
 from ottla.network.processor import Processor
 from ottla.network.reactor import Reactor
 from ottla.network.readiness import READ, Readiness, default_readiness
 from ottla.network.request import RequestHandler
 from ottla.network.request_channel import RequestChannel
+from ottla.network.request_metrics import RequestChannelMetrics, RequestMetricsSink
 from ottla.network.selector import Selector
 from ottla.network.send import Send
+from ottla.network.server_metrics import ServerMetrics
 from ottla.runtime.port import Runtime
 
 _log = logging.getLogger(__name__)
@@ -43,12 +46,13 @@ class SocketServer:
         endpoints: Sequence[Endpoint],
         handler: RequestHandler,
         api_versions: ApiVersions,
-        request_metrics: RequestMetricsSink,
         *,
+        registry: Registry,
         listener_type: ListenerType,
         reactor: Reactor,
         runtime: Runtime,
         readiness: Readiness | None = None,
+        request_metrics: RequestMetricsSink | None = None,
         disconnect_listeners: Sequence[Callable[[str], None]] = (),
     ) -> None:
         self.config = config
@@ -60,6 +64,8 @@ class SocketServer:
         self.memory_pool = pool
         self.request_channel = RequestChannel(config.queued_max_requests, pool, reactor.wakeup)
         self.metrics = PlaneMetrics(listener_type.value.lower())
+        if request_metrics is None:
+            request_metrics = RequestChannelMetrics(registry)
         self.plane = Plane(self.request_channel, handler, api_versions, request_metrics, self.metrics)
         self.selector = Selector(
             readiness if readiness is not None else default_readiness(),
@@ -80,6 +86,7 @@ class SocketServer:
             quota_window_num=config.quota_window_num,
             on_change=self._quotas_changed,
         )
+        self._server_metrics = ServerMetrics(registry, self)
         self.acceptors: dict[str, Acceptor] = {}
         self._accepting: dict[int, Acceptor] = {}
         """Those that wait for connections, by descriptor; the others have not started, or pause."""
@@ -99,6 +106,14 @@ class SocketServer:
     def turn(self, now_ms: int) -> bool:
         """A turn of the plane; for the reactor."""
         return self.plane.turn(now_ms)
+
+    def now_ms(self) -> int:
+        """The time, for rates."""
+        return self._runtime.clock.monotonic_ms()
+
+    def processors(self) -> list[Processor]:
+        """The processors of all listeners."""
+        return [processor for acceptor in self.acceptors.values() for processor in acceptor.listener.processors]
 
     def bound_port(self, listener_name: str) -> int:
         """The port of a listener, known as soon as the server is constructed."""
@@ -151,6 +166,8 @@ class SocketServer:
                     self.selector.close(channel)
             self._process_disconnected()
             self.quotas.remove_listener(name)
+            self._resize_processors(acceptor.listener, 0)
+            self._server_metrics.remove_listener(name)
 
     def reconfigure(self, config: SocketServerConfig) -> None:
         """Change what can be changed while serving: the connection limits and rates, and the processors' number.
@@ -191,6 +208,7 @@ class SocketServer:
             self.selector.close(channel)
         self._process_disconnected()
         self.request_channel.clear()
+        self._server_metrics.close()
         self.selector.readiness.close()
         _log.info("Stopped socket server request processors")
 
@@ -203,17 +221,22 @@ class SocketServer:
             is_privileged=name == config.inter_broker_listener_name,
             max_idle_ms=config.connections_max_idle_ms,
         )
+        listener.on_client_kind = self._server_metrics.client_kind
         self._resize_processors(listener, config.network_threads(name))
         acceptor = Acceptor(listener, config, self.quotas)
         self.quotas.add_listener(name, config.listener(name))
         self.acceptors[name] = acceptor
+        self._server_metrics.add_listener(acceptor)
         return acceptor
 
     def _resize_processors(self, listener: Listener, count: int) -> None:
         while len(listener.processors) < count:
-            listener.processors.append(Processor(self._next_processor_id, listener.endpoint))
+            processor = Processor(self._next_processor_id, listener.endpoint)
+            listener.processors.append(processor)
+            self._server_metrics.add_processor(processor)
             self._next_processor_id += 1
-        del listener.processors[count:]
+        while len(listener.processors) > count:
+            self._server_metrics.remove_processor(listener.processors.pop())
 
     def _close_acceptor(self, acceptor: Acceptor) -> None:
         self._set_accepting(acceptor, accepting=False)
