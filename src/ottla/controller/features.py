@@ -47,7 +47,7 @@ class UpgradeType(IntEnum):
 
 def finalized_features(image: MetadataImage) -> dict[str, int]:
     """Every finalized level, metadata.version included."""
-    return {**image.features.finalized_versions, METADATA_VERSION: image.features.metadata_version}
+    return {**image.features.finalized_versions, METADATA_VERSION: int(image.features.metadata_version)}
 
 
 def update_features(
