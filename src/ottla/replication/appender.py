@@ -1,0 +1,243 @@
+"""Appending for a produce: several partitions, answered when the acknowledgements that were asked for are there.
+
+A produce is answered
+
+- with acks 0 or 1 when its records are in the log,
+- with acks all when they are committed, which a leader alone finds at once and another one in the purgatory,
+
+and in either case not before they are on the disk where the topic says so (``flush.messages``).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import (
+    ApiError,
+    InvalidProducerEpochError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    KafkaError,
+    KafkaStorageError,
+)
+from ottla.common.topic_partition import TopicPartition
+from ottla.common.uuid import Uuid
+from ottla.log.producer_append import TV_UNKNOWN
+from ottla.log.verification import SENTINEL, VerificationGuard
+from ottla.records.append_origin import AppendOrigin
+from ottla.records.batch import Buffer
+from ottla.replication.append_result import AppendResult
+from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
+from ottla.replication.delayed_produce import DelayedProduce
+from ottla.replication.hosted_partitions import HostedPartitions
+from ottla.replication.internal_topics import INTERNAL_TOPICS
+from ottla.replication.partition import Partition
+from ottla.replication.purgatories import Purgatories
+from ottla.runtime.port import Runtime
+
+logger = logging.getLogger(__name__)
+
+Entry = tuple[TopicPartition, Uuid | None, Buffer]
+"""The records for one partition; the topic's id where the request gives one. A plain pair of topic and index will do
+for the partition.
+"""
+Respond = Callable[[list[AppendResult]], None]
+"""Called once, with a result for each entry, in order."""
+
+ACKS_ALL: Final = -1
+_VALID_ACKS: Final = (0, 1, ACKS_ALL)
+_NO_GUARDS: Final[Mapping[TopicPartition, VerificationGuard]] = {}
+_CLIENT: Final = AppendOrigin.CLIENT
+
+_EXPECTED: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+"""What does not count as a failed produce, and is answered without the start of the log."""
+
+
+class _Pending(NamedTuple):
+    """A produce that cannot be answered at once."""
+
+    results: list[AppendResult]
+    uncommitted: list[tuple[Partition, AppendResult]]
+    required_acks: int
+    timeout_ms: int
+    respond: Respond
+
+
+class Appender:
+    """Appends to the partitions that this broker leads."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        partitions: HostedPartitions,
+        purgatories: Purgatories,
+        all_topics: BrokerTopicMetrics,
+        on_expired: Callable[[Partition], None],
+    ) -> None:
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._partitions = partitions
+        self._online = partitions.online
+        self._purgatories = purgatories
+        self._check_fetches = purgatories.fetch.check_and_complete
+        self._all_topics = all_topics
+        self._on_expired = on_expired
+
+    def append_records(
+        self,
+        entries: Sequence[Entry],
+        required_acks: int,
+        timeout_ms: int,
+        respond: Respond,
+        *,
+        origin: AppendOrigin = _CLIENT,
+        internal_topics_allowed: bool = False,
+        verification_guards: Mapping[TopicPartition, VerificationGuard] = _NO_GUARDS,
+        transaction_version: int = TV_UNKNOWN,
+    ) -> None:
+        """Append each entry on its own; see the module for when ``respond`` is called, often before this returns."""
+        if required_acks not in _VALID_ACKS:
+            respond([AppendResult(ErrorCode.INVALID_REQUIRED_ACKS) for _ in entries])
+            return
+        results: list[AppendResult] = []
+        appended: list[tuple[Partition, bool]] = []
+        uncommitted: list[tuple[Partition, AppendResult]] = []
+        all_topics = self._all_topics
+        for topic_partition, topic_id, records in entries:
+            all_topics.total_produce_requests.value += 1
+            try:
+                if topic_partition[0] in INTERNAL_TOPICS and not internal_topics_allowed:
+                    raise ApiError(
+                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic_partition[0]}"
+                    )
+                partition = self._online.get(topic_partition)
+                if partition is None or topic_id is not None:
+                    partition = self._partitions.require(topic_partition, topic_id)
+                metrics = partition.metrics
+                metrics.total_produce_requests.value += 1
+                size = len(records)
+                info, hw_changed = partition.append_records_to_leader(
+                    records,
+                    origin,
+                    required_acks,
+                    self._clock.now_ms() if partition.remote_replicas else 0,
+                    verification_guard=(
+                        verification_guards.get(topic_partition, SENTINEL) if verification_guards else SENTINEL
+                    ),
+                    transaction_version=transaction_version,
+                )
+            except KafkaError as error:
+                results.append(self._refused(topic_partition, len(records), error))
+                continue
+            count = info.records_count
+            metrics.bytes_in.value += size
+            metrics.messages_in.value += count
+            all_topics.bytes_in.value += size
+            all_topics.messages_in.value += count
+            log = partition.log
+            assert log is not None
+            last_offset = info.last_offset
+            result = AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, last_offset)
+            results.append(result)
+            appended.append((partition, hw_changed))
+            if log.high_watermark <= last_offset:
+                uncommitted.append((partition, result))
+        if not uncommitted:
+            respond(results)
+        else:
+            self._respond_later(_Pending(results, uncommitted, required_acks, timeout_ms, respond))
+        check_fetches = self._check_fetches
+        for partition, hw_changed in appended:
+            # Followers wait for the end of the log, consumers for the high watermark; a leader alone has no others.
+            topic_partition = partition.topic_partition
+            check_fetches(topic_partition)
+            if hw_changed and partition.remote_replicas:
+                self._purgatories.produce.check_and_complete(topic_partition)
+                self._purgatories.delete_records.check_and_complete(topic_partition)
+
+    # -- answering later ----------------------------------------------------------------------------------------------
+
+    def _respond_later(self, pending: _Pending) -> None:
+        unflushed = [entry for entry in pending.uncommitted if entry[0].log is not None and entry[0].log.flush_due]
+        if unflushed:
+            self._runtime.spawn(self._respond_after_flush(pending, unflushed))
+        else:
+            self._await_acks(pending)
+
+    async def _respond_after_flush(
+        self, pending: _Pending, unflushed: Sequence[tuple[Partition, AppendResult]]
+    ) -> None:
+        flushes = []
+        for partition, result in unflushed:
+            log = partition.log
+            try:
+                if log is None:
+                    raise self._partitions.missing(partition.topic_partition)
+                flushes.append((partition, result, log.flush()))
+            except KafkaError as error:
+                result.error_code = error.code
+        for partition, result, flush in flushes:
+            try:
+                await flush
+            except KafkaStorageError as error:
+                result.error_code = error.code
+                continue
+            if partition.is_leader and partition.maybe_increment_leader_high_watermark(self._clock.now_ms()):
+                self._purgatories.check_all(partition.topic_partition)
+        self._await_acks(pending)
+
+    def _await_acks(self, pending: _Pending) -> None:
+        awaited = [entry for entry in pending.uncommitted if entry[1].error_code == 0]
+        if pending.required_acks != ACKS_ALL or not awaited:
+            pending.respond(pending.results)
+            return
+        operation = DelayedProduce(
+            pending.timeout_ms,
+            pending.results,
+            awaited,
+            respond=pending.respond,
+            why_gone=self._partitions.missing,
+            on_expired=self._on_expired,
+        )
+        self._purgatories.produce.try_complete_else_watch(
+            operation, [partition.topic_partition for partition, _ in awaited]
+        )
+
+    # -- refusing -----------------------------------------------------------------------------------------------------
+
+    def _refused(self, topic_partition: TopicPartition, size_bytes: int, error: KafkaError) -> AppendResult:
+        partition = self._online.get(topic_partition)
+        counted = [self._all_topics] if partition is None else [self._all_topics, partition.metrics]
+        for metrics in counted:
+            if error.code == ErrorCode.MESSAGE_TOO_LARGE:
+                metrics.bytes_rejected.value += size_bytes
+            elif error.code == ErrorCode.CORRUPT_MESSAGE:
+                metrics.invalid_message_crc_records.value += 1
+        if error.code in _EXPECTED:
+            return AppendResult(error.code)
+        for metrics in counted:
+            metrics.failed_produce_requests.value += 1
+        level = logging.INFO if isinstance(error, InvalidProducerEpochError) else logging.ERROR
+        logger.log(level, "Error processing append operation on partition %s-%d: %s", *topic_partition, error)
+        log = partition.log if partition is not None and partition.is_leader else None
+        log_start_offset = -1 if log is None else log.log_start_offset
+        if isinstance(error, InvalidRecordError | InvalidTimestampError) and error.record_errors:
+            return AppendResult(
+                error.code,
+                log_start_offset=log_start_offset,
+                record_errors=error.record_errors,
+                error_message=str(error),
+            )
+        return AppendResult(error.code, log_start_offset=log_start_offset)

@@ -1,0 +1,148 @@
+"""The gauges and counters of ReplicaManager and of its delayed operations."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ottla.metrics.registry import Registry
+from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
+from ottla.replication.hosted_partitions import HostedPartitions
+from ottla.replication.partition import Partition
+from ottla.replication.purgatories import Purgatories
+from ottla.runtime.port import Clock
+
+_PREFIX: Final = "kafka_server_ReplicaManager_"
+_PURGATORY_PREFIX: Final = "kafka_server_DelayedOperationPurgatory_"
+
+_PARTITION_GAUGES: Final[dict[str, tuple[str, Callable[[Partition], bool]]]] = {
+    "LeaderCount": ("Partitions that this broker leads", lambda _partition: True),
+    "UnderReplicatedPartitions": ("Partitions with a replica out of sync", lambda one: one.is_under_replicated),
+    "UnderMinIsrPartitionCount": ("Partitions that refuse acks=all", lambda one: one.is_under_min_isr),
+    "AtMinIsrPartitionCount": ("Partitions that cannot lose another replica", lambda one: one.is_at_min_isr),
+    "ReassigningPartitions": ("Partitions whose replicas are coming or going", lambda one: one.is_reassigning),
+}
+"""Each counts leaders; they are read when somebody asks."""
+
+
+class ReplicaMetrics:
+    """Everything but the metrics of topics, which :class:`TopicMetrics` keeps."""
+
+    def __init__(
+        self, registry: Registry, partitions: HostedPartitions, purgatories: Purgatories, clock: Clock
+    ) -> None:
+        self._registry = registry
+        for name, (text, counts) in _PARTITION_GAUGES.items():
+            registry.gauge(_PREFIX + name, text, _counter_of(partitions.leaders, counts))
+        registry.gauge(_PREFIX + "PartitionCount", "Partitions on this broker", lambda: len(partitions))
+        registry.gauge(
+            _PREFIX + "OfflineReplicaCount", "Partitions whose disk has failed", lambda: len(partitions.offline)
+        )
+        registry.gauge(
+            _PREFIX + "ProducerIdCount",
+            "Producers that partitions remember",
+            lambda: sum(len(one.log.producer_state.active_producers) for one in partitions if one.log is not None),
+        )
+        registry.gauge(
+            _PREFIX + "PartitionsWithLateTransactionsCount",
+            "Partitions with a transaction that nobody will end",
+            _counter_of(
+                partitions.leaders,
+                lambda one: one.log is not None and one.log.producer_state.has_late_transaction(clock.now_ms()),
+            ),
+        )
+        self.isr_expands = registry.counter(_PREFIX + "IsrExpandsPerSec", "Replicas that came into sync")
+        self.isr_shrinks = registry.counter(_PREFIX + "IsrShrinksPerSec", "Replicas that fell out of sync")
+        self.failed_isr_updates = registry.counter(
+            _PREFIX + "FailedIsrUpdatesPerSec", "Changes of an ISR that the controller refused"
+        )
+        for purgatory in (purgatories.produce, purgatories.fetch, purgatories.delete_records):
+            labels = {"delayedOperation": purgatory.name}
+            registry.gauge(
+                _PURGATORY_PREFIX + "PurgatorySize", "Entries in watch lists", _reading(purgatory, "watched"), **labels
+            )
+            registry.gauge(
+                _PURGATORY_PREFIX + "NumDelayedOperations",
+                "Operations that wait",
+                _reading(purgatory, "num_delayed"),
+                **labels,
+            )
+        self._produce_expirations = registry.counter(
+            "kafka_server_DelayedProducerRequestMetrics_ExpiresPerSec", "Partitions of produces that timed out"
+        )
+        self._delete_records_expirations = registry.counter(
+            "kafka_server_DelayedDeleteRecordsMetrics_ExpiresPerSec", "Partitions of deletions that timed out"
+        )
+        self._fetch_expirations = {
+            is_follower: registry.counter(
+                "kafka_server_DelayedFetchMetrics_ExpiresPerSec", "Fetches that timed out", fetcherType=fetcher_type
+            )
+            for is_follower, fetcher_type in ((True, "follower"), (False, "consumer"))
+        }
+
+    def produce_expired(self, _partition: Partition) -> None:
+        """A produce timed out for a partition."""
+        self._produce_expirations.value += 1
+
+    def fetch_expired(self, is_follower: bool) -> None:
+        """A fetch timed out."""
+        self._fetch_expirations[is_follower].value += 1
+
+    def delete_records_expired(self, partitions: int) -> None:
+        """A deletion timed out for some partitions."""
+        self._delete_records_expirations.value += partitions
+
+    def isr_changed(self, before: frozenset[int], after: frozenset[int]) -> None:
+        """The metadata has another ISR for a partition that this broker leads."""
+        self.isr_expands.value += bool(after - before)
+        self.isr_shrinks.value += bool(before - after)
+
+
+class BrokerTopicStats:
+    """The metrics of each topic with partitions here, and of all together."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.all_topics = BrokerTopicMetrics(registry, None)
+        self._topics: dict[str, BrokerTopicMetrics] = {}
+        self.replication_bytes_out = registry.counter(
+            "kafka_server_BrokerTopicMetrics_ReplicationBytesOutPerSec", "Bytes sent to followers"
+        )
+        self.reassignment_bytes_out = registry.counter(
+            "kafka_server_BrokerTopicMetrics_ReassignmentBytesOutPerSec", "Bytes sent to replicas that are being added"
+        )
+
+    def topic(self, name: str) -> BrokerTopicMetrics:
+        """The metrics of a topic that has a partition here."""
+        metrics = self._topics.get(name)
+        if metrics is None:
+            metrics = self._topics[name] = BrokerTopicMetrics(self._registry, name)
+        return metrics
+
+    def remove(self, name: str) -> None:
+        """The topic has no partition here any more."""
+        if self._topics.pop(name, None) is not None:
+            BrokerTopicMetrics.remove(self._registry, name)
+
+    def update_bytes_out(
+        self, partition: Partition, size_bytes: int, *, is_follower: bool = False, is_reassignment: bool = False
+    ) -> None:
+        """Records of a partition were sent."""
+        if is_follower:
+            self.replication_bytes_out.value += size_bytes
+            self.reassignment_bytes_out.value += size_bytes if is_reassignment else 0
+        else:
+            partition.metrics.bytes_out.value += size_bytes
+            self.all_topics.bytes_out.value += size_bytes
+
+
+def _counter_of(
+    partitions: Callable[[], Iterable[Partition]], counts: Callable[[Partition], bool]
+) -> Callable[[], float]:
+    return lambda: sum(map(counts, partitions()))
+
+
+def _reading(source: object, attribute: str) -> Callable[[], float]:
+    def read() -> float:
+        value: float = getattr(source, attribute)
+        return value
+
+    return read
