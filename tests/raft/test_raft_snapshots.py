@@ -295,11 +295,13 @@ def test_a_long_replay_gives_the_reactor_back(monkeypatch: pytest.MonkeyPatch) -
     runtime.run(raft.stop())
     again: RaftClient[bytes] = client(runtime, DIR)
     monkeypatch.setattr(again._notifier, "_serde", SlowSerde())
-    late = Witness()
+    late, other = Witness(), Witness()
     again.register(late)
+    again.register(other)
     turns = runtime.turns
     runtime.run(again.start())
-    assert len(late.records) == 2_000
+    assert len(late.records) == len(other.records) == 2_000
+    assert calls == 3_000, "the snapshot is read for each listener, the log once for both"
     # 100 ms of work in slices of at most two: at least 50 turns.
     assert runtime.turns - turns >= 50
     assert isinstance(runtime.files, CrashFiles)

@@ -2,7 +2,7 @@
 
 Raft loads and closes it, not the log manager, which passes its directory by. There is no checkpoint of how far it was
 flushed, and none is needed: a snapshot is taken of committed records only, and what is committed is on the disk. So
-recovery begins at the latest snapshot, whatever kind of stop came before.
+recovery begins at the latest snapshot, whatever kind of stop came before; and so does a segment, where possible.
 """
 
 import logging
@@ -178,6 +178,11 @@ class MetadataLog:
                 f"the requested offset has a base offset of ({base_offset})"
             )
         return True
+
+    def roll_at(self, offset: int) -> None:
+        """Begin a new segment where a snapshot is taken, if the log ends there, so that recovery has less to scan."""
+        if offset == self.log.log_end_offset and offset != self.log.segments.active.base_offset:
+            self.log.roll()
 
     def maybe_clean(self) -> bool:
         """Delete old snapshots and the segments that they covered, as the retention asks; the latest one stays."""

@@ -118,22 +118,23 @@ class Notifier(Generic[T]):
         self.leader_changed()
 
     async def _bring_up(self, context: ListenerContext[T], slices: Slices) -> None:
-        """Load a snapshot where the log does not reach back, then some batches."""
+        """Load snapshots where the log does not reach back, then some batches; those at the same offset go together."""
         log = self._log
         assert log is not None
-        if context.is_new or context.next_offset < log.start_offset:
-            await self._load_snapshot(context, log)
+        for lagging in tuple(self._contexts):
+            if lagging in self._contexts and (lagging.is_new or lagging.next_offset < log.start_offset):
+                await self._load_snapshot(lagging, log)
         if context.next_offset < log.start_offset:
             return  # the log was cut meanwhile, at a later snapshot
         found = log.read(context.next_offset, _READ_BYTES)
         if found is None:
             return
         for batch in valid_batches(await self._runtime.blocking(found.read)):
-            records = await self._decode(batch, slices)
-            if context not in self._contexts:
-                return
-            context.fire_commit(committed(batch, records))
-            await slices.pause_if_due()
+            told = committed(batch, await self._decode(batch, slices))
+            for reader in tuple(self._contexts):
+                if batch.base_offset <= reader.next_offset <= batch.last_offset:
+                    reader.fire_commit(told)
+                    await slices.pause_if_due()
 
     async def _load_snapshot(self, context: ListenerContext[T], log: MetadataLog) -> None:
         snapshot_id = log.snapshots.latest_id

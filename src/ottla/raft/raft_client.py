@@ -14,9 +14,9 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from ottla.common.errors import InvalidConfigError
+from ottla.common.errors import InvalidConfigError, KafkaError
 from ottla.raft.accumulator import BatchAccumulator
-from ottla.raft.batch import CommittedBatch, RecordSerde, control_messages, valid_batches
+from ottla.raft.batch import CommittedBatch, RecordSerde, control_messages
 from ottla.raft.config import MetadataLogConfig, QuorumConfig
 from ottla.raft.control_state import ControlState
 from ottla.raft.epoch_states import CandidateState, ResignedState
@@ -30,9 +30,11 @@ from ottla.raft.quorum_state import QuorumState
 from ottla.raft.quorum_state_store import FileQuorumStateStore
 from ottla.raft.raft_metrics import RaftMetrics
 from ottla.raft.slices import CHECK_INTERVAL, Slices
-from ottla.raft.snapshot_reader import SnapshotReader
+from ottla.raft.snapshot_reader import RawSnapshot
 from ottla.raft.snapshot_writer import SnapshotWriter
 from ottla.raft.voter_set import VoterNode, VoterSet
+from ottla.records.batch import batches
+from ottla.records.control import KRaftControlMessage
 from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
@@ -149,7 +151,10 @@ class RaftClient(Generic[T]):
         if self._log is not None and not self._is_stopped and self.failure is None:
             self._log.run_deletions()
             if self._clock.monotonic_ms() >= self._cleaning_due_ms:
-                self._log.maybe_clean()
+                try:
+                    self._log.maybe_clean()
+                except KafkaError as error:
+                    logger.error("Had an error during log cleaning: %s", error)
                 self._cleaning_due_ms = self._clock.monotonic_ms() + CLEANING_INTERVAL_MS
         return _HOUSEKEEPING_TICK_MS
 
@@ -167,12 +172,16 @@ class RaftClient(Generic[T]):
         slices = Slices(self._runtime)
         latest = log.snapshots.latest_id
         if latest is not None:
-            snapshot = self._snapshot_reader(log, latest)
-            self._control.handle_snapshot(snapshot.last_contained_log_offset, snapshot.control_records())
+            messages: list[KRaftControlMessage | None] = []
+            for batch in RawSnapshot(self._runtime.files, log.snapshots.path(latest)).batches():
+                if batch.is_control:
+                    messages += control_messages(batch)
+                await slices.pause_if_due()
+            self._control.handle_snapshot(latest.offset - 1, messages)
             offset = max(latest.offset, offset)
         while (found := log.read(offset, _READ_BYTES, committed=False)) is not None:
             data = await self._runtime.blocking(found.read)
-            for batch in valid_batches(data):
+            for batch in batches(data):  # recovery has checked them
                 if batch.is_control and batch.base_offset >= offset:
                     self._control.handle_log_batch(batch.base_offset, control_messages(batch))
                 offset = batch.next_offset
@@ -307,6 +316,7 @@ class RaftClient(Generic[T]):
         snapshot_id = OffsetAndEpoch(offset, epoch)
         if not log.check_snapshot_id(snapshot_id):
             return None
+        log.roll_at(offset)
         with log.log.disk.doing("writing a snapshot"):
             writer = SnapshotWriter(
                 self._runtime,
@@ -329,9 +339,6 @@ class RaftClient(Generic[T]):
         self._control.truncate_old(offset)
         logger.info("Created snapshot %s of %d bytes", snapshot_id, writer.size_bytes)
         return snapshot_id
-
-    def _snapshot_reader(self, log: MetadataLog, snapshot_id: OffsetAndEpoch) -> SnapshotReader[T]:
-        return SnapshotReader(self._runtime, log.snapshots.path(snapshot_id), snapshot_id, self._serde)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 

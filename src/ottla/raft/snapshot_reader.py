@@ -79,10 +79,6 @@ class SnapshotReader(Generic[T]):
         """When the last batch that the snapshot covers was appended."""
         return last_contained_log_timestamp(self._raw)
 
-    def control_records(self) -> list[KRaftControlMessage | None]:
-        """All control records, in order."""
-        return [message for batch in self._raw.batches() if batch.is_control for message in control_messages(batch)]
-
     def __iter__(self) -> Iterator[CommittedBatch[T]]:
         """All batches at once, for a tool; on a reactor see ``slices``. CorruptRecordError without a footer."""
         last: CommittedBatch[T] | None = None

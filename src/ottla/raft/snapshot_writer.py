@@ -23,8 +23,8 @@ from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
 
-BATCH_BYTES: Final = 256 * 1024
-"""A data batch is written when it has grown to this. Apache's grow to 8 MiB, which nothing could read in slices."""
+BATCH_BYTES: Final = 32 * 1024
+"""A data batch is written when it has grown to this: about a millisecond's work. Apache's grow to 8 MiB."""
 
 
 class SnapshotBatches:
