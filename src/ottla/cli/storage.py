@@ -78,7 +78,7 @@ def _cluster_id(text: str) -> str:
         Uuid.from_string(text)
     except ValueError as error:
         raise FormatterError(
-            f"Cluster ID string {text} does not appear to be a valid UUID: {error}. ottla storage random-uuid makes one."
+            f"Cluster ID string {text} does not appear to be a valid UUID: {error} (try ottla storage random-uuid)"
         ) from None
     return text
 

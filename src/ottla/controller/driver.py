@@ -54,6 +54,7 @@ class ControllerDriver:
         self.settings = settings
         self._bootstrap = bootstrap
         self._log = PendingLog(raft)
+        self._gone_broker_id: int | None = settings.node_id
         self._sessions: BrokerHeartbeats | None = None
         self._leader_id: int | None = None
         self.metrics = ControllerMetrics(self._log)
@@ -190,8 +191,10 @@ class ControllerDriver:
         )
         image, _, transaction = self.latest
         self._log.activate(epoch)
+        # The lock of this node's data directory says that its last incarnation is gone, if it is a broker too.
+        gone, self._gone_broker_id = self._gone_broker_id, None
         self._sessions = BrokerHeartbeats(
-            self.settings.broker_session_timeout_ms, image.cluster, self.clock.monotonic_ms()
+            self.settings.broker_session_timeout_ms, image.cluster, self.clock.monotonic_ms(), gone_broker_id=gone
         )
         self.append(
             activation_records(

@@ -57,13 +57,16 @@ class _Broker:
 class BrokerHeartbeats:
     """The registered brokers of an active controller; ``now_ms`` is monotonic."""
 
-    def __init__(self, session_timeout_ms: int, cluster: ClusterImage, now_ms: int) -> None:
+    def __init__(
+        self, session_timeout_ms: int, cluster: ClusterImage, now_ms: int, *, gone_broker_id: int | None = None
+    ) -> None:
+        """``gone_broker_id`` is a broker that is known to be gone: it gets no session, and may register anew at once."""
         self._session_timeout_ms = session_timeout_ms
         self._brokers: dict[int, _Broker] = {}
         self._contacts_ms: dict[BrokerIdAndEpoch, int] = {}
         for broker_id, broker in cluster.brokers.items():
             self.register(broker_id, fenced=broker.fenced)
-            if not broker.fenced:
+            if not broker.fenced and broker_id != gone_broker_id:
                 self._contacts_ms[BrokerIdAndEpoch(broker_id, broker.epoch)] = now_ms
 
     def __contains__(self, broker_id: int) -> bool:

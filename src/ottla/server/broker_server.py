@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.log.housekeeping import Housekeeping
@@ -73,7 +72,7 @@ class BrokerServer:
         self._cluster_id = cluster_id
         self._tasks: list[asyncio.Task[None]] = []
         self.log_manager = log_manager
-        self.metadata = MetadataCache(kraft_version)
+        self.metadata = MetadataCache("broker", kraft_version)
         self._reaper = Reaper(loop, runtime.clock)
         purgatories = Purgatories.create(
             self._reaper.new_timer,
@@ -222,7 +221,7 @@ class BrokerServer:
     # -- stop ---------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Controlled shutdown: ask to go, answer what is in hand, close the logs and mark them clean."""
+        """Controlled shutdown: ask to go, and answer what is in hand. The logs are closed by whoever opened them."""
         if self._config.current.server.controlled_shutdown_enable and self.state is BrokerState.RUNNING:
             await self._session.controlled_shutdown(CONTROLLED_SHUTDOWN_TIMEOUT_MS)
         await self._session.stop()
@@ -233,9 +232,5 @@ class BrokerServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._dispatcher.drain()
-        try:
-            await self.log_manager.stop(self.lifecycle.broker_epoch)
-        except KafkaError as error:
-            logger.error("The logs could not be closed: %s", error)
         self.lifecycle.stopped()
         self._set_state(self.lifecycle.state)

@@ -71,7 +71,7 @@ class ControllerServer:
         self._tasks: list[asyncio.Task[None]] = []
         self._incarnation_id = Uuid.random(runtime.rng)
         endpoints = static.listeners.controller_endpoints
-        self.metadata = MetadataCache(lambda: self.raft.kraft_version)
+        self.metadata = MetadataCache("controller", lambda: self.raft.kraft_version)
         local = VoterNode(
             ReplicaKey(kraft.node_id, metadata_directory_id),
             tuple(

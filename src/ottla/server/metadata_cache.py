@@ -83,9 +83,8 @@ class ListenerView:
 class MetadataCache(MetadataPublisher):
     """The image is replaced as a whole by each publication, so whoever reads takes it once."""
 
-    name = "MetadataCache"
-
-    def __init__(self, kraft_version: Callable[[], int]) -> None:
+    def __init__(self, owner: str, kraft_version: Callable[[], int]) -> None:
+        self.name = f"MetadataCache of the {owner}"
         self.image = MetadataImage()
         self._kraft_version = kraft_version
 

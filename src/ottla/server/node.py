@@ -49,6 +49,7 @@ class Node:
         self._controller: ControllerServer | None = None
         self._broker: BrokerServer | None = None
         self._metrics: MetricsEndpoint | None = None
+        self._log_manager: LogManager | None = None
         self.cluster_id = ""
 
     # -- start --------------------------------------------------------------------------------------------------------
@@ -75,6 +76,7 @@ class Node:
             on_directory_failure=self._directory_failed,
         )
         log_manager.open()
+        self._log_manager = log_manager
         metadata_directory_id = log_manager.directories[config.metadata_log_dir].directory_id
         assert metadata_directory_id is not None, "an identified directory has an id"
         reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
@@ -160,6 +162,9 @@ class Node:
             await self._broker.stop()
         if self._controller is not None:
             await self._controller.stop()
+        if self._log_manager is not None:
+            # The last of all: it unlocks the directories, of which the metadata log's is one.
+            await self._log_manager.stop(self._broker.lifecycle.broker_epoch if self._broker is not None else -1)
         self._runtime.close()
 
 
