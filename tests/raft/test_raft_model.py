@@ -112,7 +112,7 @@ def check(witness: Witness) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(STEPS), max_size=40))
+@given(st.lists(st.sampled_from(STEPS), min_size=15, max_size=60))
 def test_all_listeners_agree(steps: list[str]) -> None:
     world = World()
     for step in steps:

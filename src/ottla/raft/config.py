@@ -21,8 +21,12 @@ class MetadataLogConfig:
     retention_ms: int = 7 * 24 * 3_600_000
     """``metadata.max.retention.ms``: a snapshot's age by the records in it; negative keeps all."""
     max_batch_bytes: int = MAX_BATCH_SIZE_BYTES
+    """Never more than a segment holds: an append is refused before it is scheduled, or not at all."""
     delete_delay_ms: int = 60_000
     """How long a file that nothing needs stays under its ``.deleted`` name."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_batch_bytes", min(self.max_batch_bytes, self.segment_bytes))
 
     def log_config(self) -> LogConfig:
         """What the log itself goes by."""
