@@ -1,0 +1,394 @@
+"""The socket server on a live event loop: planes and their order, start and stop, cold reads, metrics."""
+
+import asyncio
+import struct
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.metrics.histogram import Histogram
+from ottla.metrics.instruments import Gauge
+from ottla.metrics.registry import Registry
+from ottla.network import send
+from ottla.network.config import ListenerConfig, SocketServerConfig
+from ottla.network.endpoint import Endpoint, ListenerType, SendMode
+from ottla.network.reactor import Reactor
+from ottla.network.request import Request, RequestHandler
+from ottla.network.socket_server import SocketServer
+from ottla.protocol.file_slice import FileSlice
+from ottla.runtime.live import AsyncioRuntime
+from ottla.runtime.posix import PosixFiles
+from tests.network.server_harness import AllApis, Echo, Parking, answer, answer_all, request_frame
+
+
+class Node:
+    """What a test of a live loop needs."""
+
+    def __init__(self) -> None:
+        self.runtime = AsyncioRuntime()
+        self.reactor = Reactor(asyncio.get_running_loop(), self.runtime.clock)
+        self.registry = Registry()
+        self.servers: list[SocketServer] = []
+
+    def server(
+        self, handler: RequestHandler, listener_type: ListenerType = ListenerType.BROKER, **config: Any
+    ) -> SocketServer:
+        server = SocketServer(
+            SocketServerConfig(**config),
+            [Endpoint(listener_type.value, "127.0.0.1", 0)],
+            handler,
+            AllApis(),
+            registry=self.registry,
+            listener_type=listener_type,
+            reactor=self.reactor,
+            runtime=self.runtime,
+        )
+        self.servers.append(server)
+        return server
+
+    async def close(self) -> None:
+        for server in self.servers:
+            await server.stop()
+        self.runtime.close()
+
+
+def live(test: Callable[[Node], Awaitable[None]]) -> Callable[[], None]:
+    """Run a test on an event loop of its own."""
+
+    async def main() -> None:
+        node = Node()
+        try:
+            await asyncio.wait_for(test(node), 20)
+        finally:
+            await node.close()
+
+    def run() -> None:
+        asyncio.run(main())
+
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    return run
+
+
+class Peer:
+    """An asyncio client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def connect(cls, server: SocketServer) -> "Peer":
+        return cls(*await asyncio.open_connection("127.0.0.1", server.bound_port(server.listener_type.value)))
+
+    async def response(self) -> tuple[int, bytes]:
+        size, correlation_id = struct.unpack(">ii", await self.reader.readexactly(8))
+        return correlation_id, await self.reader.readexactly(size - 4)
+
+    async def ask(self, correlation_id: int, payload: bytes = b"") -> tuple[int, bytes]:
+        self.writer.write(request_frame(correlation_id, payload))
+        return await self.response()
+
+
+@live
+async def test_a_live_server_answers(node: Node) -> None:
+    server = node.server(Echo())
+    await server.enable_request_processing()
+    peers = [await Peer.connect(server) for _ in range(5)]
+    for _ in range(20):
+        answers = await asyncio.gather(*(peer.ask(index, b"abc") for index, peer in enumerate(peers)))
+        assert answers == [(index, b"abc") for index in range(5)]
+
+
+@live
+async def test_an_answer_from_elsewhere_wakes_the_reactor(node: Node) -> None:
+    parking = Parking()
+    server = node.server(parking)
+    await server.enable_request_processing()
+    peer = await Peer.connect(server)
+    peer.writer.write(request_frame(1))
+    while not parking.parked:
+        await asyncio.sleep(0)
+    answer_all(parking)
+    assert (await peer.response())[0] == 1
+
+
+@live
+async def test_no_listener_accepts_before_its_authorizer_is_ready(node: Node) -> None:
+    """Seed 004: enableRequestProcessing chains each acceptor to the future of its authorizer."""
+    server = node.server(Echo())
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    enabling = asyncio.ensure_future(server.enable_request_processing({"BROKER": ready}))
+    await asyncio.sleep(0)
+    with pytest.raises(ConnectionRefusedError):
+        await Peer.connect(server)
+    assert not enabling.done()
+    ready.set_result(None)
+    await enabling
+    assert (await (await Peer.connect(server)).ask(1))[0] == 1
+
+
+@live
+async def test_an_authorizer_that_fails_fails_the_start(node: Node) -> None:
+    server = node.server(Echo())
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ready.set_exception(RuntimeError("no authorizer"))
+    with pytest.raises(RuntimeError, match="no authorizer"):
+        await server.enable_request_processing({"BROKER": ready})
+    with pytest.raises(ConnectionRefusedError):
+        await Peer.connect(server)
+
+
+@live
+async def test_a_listener_without_an_authorizer_of_its_own_waits_for_all(node: Node) -> None:
+    server = SocketServer(
+        SocketServerConfig(),
+        [Endpoint("A", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", 0)],
+        Echo(),
+        AllApis(),
+        registry=node.registry,
+        listener_type=ListenerType.BROKER,
+        reactor=node.reactor,
+        runtime=node.runtime,
+    )
+    node.servers.append(server)
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    enabling = asyncio.ensure_future(server.enable_request_processing({"A": ready}))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not server.acceptors["B"].is_listening
+    ready.set_result(None)
+    await enabling
+    assert server.acceptors["B"].is_listening
+    server.add_listeners([Endpoint("C", "127.0.0.1", 0)])
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert server.acceptors["C"].is_listening
+
+
+@live
+async def test_the_controller_plane_is_served_first(node: Node) -> None:
+    """Whatever the clients have queued, a controller's request is handled before the rest of it.
+
+    The broker's handler takes longer than a slice for every request; between two of them a controller request comes.
+    """
+    order: list[str] = []
+    broker_server: SocketServer
+    controller_peer: Peer
+
+    class Slow(Echo):
+        def handle(self, request: Request) -> None:
+            order.append("client")
+            if len(order) == 1:
+                controller_peer.writer.write(request_frame(1))  # goes out at once
+            deadline = node.runtime.clock.monotonic_ms() + 3
+            while node.runtime.clock.monotonic_ms() < deadline:
+                pass
+            answer(request)
+
+    class Controller(Echo):
+        def handle(self, request: Request) -> None:
+            order.append("controller")
+            answer(request)
+
+    broker_server = node.server(Slow())
+    controller_server = node.server(Controller(), ListenerType.CONTROLLER)
+    await broker_server.enable_request_processing()
+    await controller_server.enable_request_processing()
+    controller_peer = await Peer.connect(controller_server)
+    peers = [await Peer.connect(broker_server) for _ in range(6)]
+    for peer in peers:
+        peer.writer.write(request_frame(1))
+    await asyncio.gather(controller_peer.response(), *(peer.response() for peer in peers))
+    assert order.count("client") == 6
+    assert order.index("controller") <= 2, order
+
+
+@live
+async def test_stop_drains_and_closes(node: Node) -> None:
+    """Nobody new gets in, the request under way is answered, and all connections are closed."""
+    parking = Parking()
+    server = node.server(parking)
+    await server.enable_request_processing()
+    port = server.bound_port("BROKER")
+    busy, idle = await Peer.connect(server), await Peer.connect(server)
+    busy.writer.write(request_frame(1) + request_frame(2))
+    while not parking.parked:
+        await asyncio.sleep(0)
+    stopping = asyncio.ensure_future(server.stop(drain_ms=10_000))
+    await asyncio.sleep(0)
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+    answer(parking.parked.pop())
+    assert (await busy.response())[0] == 1
+    await stopping
+    assert parking.parked == [], "no request is begun any more"
+    assert await busy.reader.read() == b""
+    assert await idle.reader.read() == b""
+    left = {family.name for family in node.registry.collect(0)}
+    assert {name for name in left if "RequestMetrics" not in name} == set()
+    await server.stop()
+
+
+@live
+async def test_stop_does_not_wait_beyond_its_time(node: Node) -> None:
+    parking = Parking()
+    server = node.server(parking)
+    await server.enable_request_processing()
+    peer = await Peer.connect(server)
+    peer.writer.write(request_frame(1))
+    while not parking.parked:
+        await asyncio.sleep(0)
+    await server.stop(drain_ms=5)
+    assert await peer.reader.read() == b""
+    answer(parking.parked.pop())  # Seed 004: a response to a processor that is gone is dropped
+
+
+def test_a_server_that_never_started_can_be_stopped() -> None:
+    @live
+    async def check(node: Node) -> None:
+        await node.server(Echo()).stop()
+
+    check()
+
+
+@pytest.mark.parametrize("mode", SendMode)
+def test_a_cold_range_does_not_stall_the_reactor(
+    mode: SendMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a thread reads the range from the disk, others are served; then the response goes on."""
+    content = bytes(range(256)) * 16_000
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    may_load = threading.Event()
+    monkeypatch.setattr(send, "is_cached", lambda *_: False)
+
+    def slow_load(*_: object) -> None:
+        assert may_load.wait(20)
+
+    monkeypatch.setattr("ottla.network.socket_server.load", slow_load)
+
+    @live
+    async def check(node: Node) -> None:
+        file = PosixFiles().open(str(path), read_only=True)
+
+        class FromFile(Echo):
+            def handle(self, request: Request) -> None:
+                if request.header.correlation_id == 1:
+                    head = struct.pack(">ii", 4 + len(content), 1)
+                    request.send([head, FileSlice(file, 0, len(content))])
+                else:
+                    answer(request)
+
+        server = node.server(FromFile(), listeners={"BROKER": ListenerConfig(send_mode=mode)})
+        await server.enable_request_processing()
+        cold, warm = await Peer.connect(server), await Peer.connect(server)
+        cold.writer.write(request_frame(1))
+        for index in range(10):
+            assert (await warm.ask(index + 2))[0] == index + 2
+        may_load.set()
+        assert await cold.response() == (1, content)
+        assert (await cold.ask(7))[0] == 7
+        file.close()
+
+    check()
+
+
+@live
+async def test_a_range_that_cannot_be_read_closes_its_connection(node: Node) -> None:
+    class Broken:
+        def fileno(self) -> int:
+            return -1
+
+        def pread(self, size: int, position: int) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    class FromFile(Echo):
+        def handle(self, request: Request) -> None:
+            request.send([struct.pack(">ii", 14, 1), FileSlice(Broken(), 0, 10)])
+
+    server = node.server(FromFile())
+    await server.enable_request_processing()
+    peer = await Peer.connect(server)
+    peer.writer.write(request_frame(1))
+    assert await peer.reader.read() in {b"", struct.pack(">ii", 14, 1)}
+    other = await Peer.connect(server)
+    other.writer.close()
+
+
+@live
+async def test_every_gauge_moves(node: Node) -> None:
+    parking = Parking()
+    server = node.server(parking, num_network_threads=1, queued_max_request_bytes=1000, max_connections=2)
+    await server.enable_request_processing()
+
+    def value(name: str, **labels: str) -> float:
+        gauge = node.registry.get(name, plane="broker", **labels)
+        assert isinstance(gauge, Gauge), name
+        return gauge.read()
+
+    network = partial(value, "kafka_network_SocketServer_MemoryPoolUsed")
+    of_listener = {"listener": "BROKER"}
+    of_processor = {"listener": "BROKER", "networkProcessor": "0"}
+    metrics = "kafka_server_socket_server_metrics_"
+    assert value(f"{metrics}connection_count", **of_processor) == 0
+    peer, other = await Peer.connect(server), await Peer.connect(server)
+    peer.writer.write(request_frame(1, b"x" * 986))
+    while not parking.parked:
+        await asyncio.sleep(0)
+    assert network() == 1000
+    assert value("kafka_network_SocketServer_MemoryPoolAvailable") == 0
+    other.writer.write(request_frame(2))
+    third = await Peer.connect(server)  # waits in the backlog
+    while server.acceptors["BROKER"].total_blocked_ns() == 0 or server.memory_pool._depleted_since_ns == 0:
+        await asyncio.sleep(0)
+    assert value("kafka_network_Acceptor_AcceptorBlockedPercent", **of_listener) > 0
+    assert value(f"{metrics}connection_count", **of_processor) == 2
+    assert value(f"{metrics}connection_creation_total", **of_processor) == 2
+    assert value(f"{metrics}connection_accept_rate", **of_listener) > 0
+    assert value(f"{metrics}broker_connection_accept_rate") > 0
+    assert value("kafka_network_RequestChannel_RequestQueueSize") == 0
+    (request,) = parking.parked
+    answer(request)
+    assert value("kafka_network_RequestChannel_ResponseQueueSize") == 1
+    assert value("kafka_network_RequestChannel_ResponseQueueSize", processor="0") == 1
+    await peer.response()
+    assert value(f"{metrics}MemoryPoolDepletedTimeTotal") > 0
+    peer.writer.close()
+    while value(f"{metrics}connection_close_total", **of_processor) == 0:
+        await asyncio.sleep(0)
+    for name in ("kafka_network_SocketServer_NetworkProcessorAvgIdlePercent",
+                 "kafka_server_KafkaRequestHandlerPool_BrokerRequestHandlerAvgIdlePercent"):  # fmt: skip
+        assert 0 < value(name) < 1
+    assert 0 < value("kafka_network_Processor_IdlePercent", networkProcessor="0") < 1
+    server.processors()[0].expired_connections_killed_count = 3
+    assert value("kafka_network_SocketServer_ExpiredConnectionsKilledCount") == 3
+    third.writer.close()
+
+
+@live
+async def test_request_times_go_into_histograms(node: Node) -> None:
+    parking = Parking()
+    server = node.server(parking)
+    await server.enable_request_processing()
+    peer = await Peer.connect(server)
+    peer.writer.write(request_frame(1))
+    while not parking.parked:
+        await asyncio.sleep(0)
+    request = parking.parked.pop()
+    request.metric_name = "MetadataSpecial"
+    request.throttle_time_ms = 7
+    answer(request)
+    await peer.response()
+    await peer.reader.read(0)
+    for name in ("Metadata", "MetadataSpecial"):
+        throttle = node.registry.get("kafka_network_RequestMetrics_ThrottleTimeMs", request=name)
+        total = node.registry.get("kafka_network_RequestMetrics_TotalTimeMs", request=name)
+        assert isinstance(throttle, Histogram)
+        assert isinstance(total, Histogram)
+        assert (throttle.sum, throttle.count) == (7, 1)
+        assert total.sum > 0
