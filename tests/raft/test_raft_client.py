@@ -18,7 +18,8 @@ from tests.raft.turns import TurnRuntime
 from tests.sim.crash_files import CrashFiles
 
 DIR = "/data"
-QUORUM_STATE = f"{DIR}/__cluster_metadata-0/quorum-state"
+LOG_DIR = f"{DIR}/__cluster_metadata-0"
+QUORUM_STATE = f"{LOG_DIR}/quorum-state"
 
 
 @pytest.fixture
@@ -258,3 +259,52 @@ def test_it_runs_in_place_too() -> None:
     raft.schedule_append(1, [b"a"])
     assert witness.records == [b"a"]
     run_inline(raft.stop())
+
+
+def test_a_listener_may_bring_another_while_it_is_told() -> None:
+    runtime = InlineRuntime(files=CrashFiles(ManualClock()), clock=ManualClock())
+    runtime.files.make_dir(DIR)
+    raft, late, last = client(runtime, DIR), Witness(), Witness()
+
+    class Host(Witness):
+        def handle_commit(self, batch: CommittedBatch[bytes]) -> None:
+            super().handle_commit(batch)
+            if batch.records == (b"a",):
+                raft.register(late)
+
+    host = Host()
+    raft.register(host)
+    raft.register(last)
+    run_inline(raft.start())
+    raft.schedule_append(1, [b"a"])
+    raft.schedule_append(1, [b"b"])
+    assert host.records == late.records == last.records == [b"a", b"b"]
+
+
+def damage(runtime: TurnRuntime, what: bytes) -> None:
+    (name,) = [name for name in runtime.files.list_dir(LOG_DIR) if name.endswith(".log")][:1]
+    file = runtime.files.open(f"{LOG_DIR}/{name}")
+    file.pwrite(b"?", file.pread(file.size(), 0).index(what))
+
+
+def test_what_was_never_flushed_and_is_damaged_is_cut_off(runtime: TurnRuntime) -> None:
+    raft, _ = started(runtime)
+    for record in (b"first", b"second", b"third"):
+        append(runtime, raft, record)
+    runtime.run(raft.stop())
+    damage(runtime, b"second")
+    raft, witness = started(runtime)
+    assert witness.records == [b"first"]
+    assert raft.high_watermark == 3
+
+
+def test_nothing_below_a_snapshot_is_scanned(runtime: TurnRuntime) -> None:
+    raft, witness = started(runtime)
+    append(runtime, raft, b"first")
+    last = witness.batches[-1]
+    runtime.run(raft.create_snapshot(last.last_offset + 1, last.epoch, last.append_time_ms, witness.records))
+    append(runtime, raft, b"second")
+    runtime.run(raft.stop())
+    damage(runtime, b"first")
+    raft, witness = started(runtime)
+    assert witness.records == [b"first", b"second"]

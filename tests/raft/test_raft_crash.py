@@ -112,3 +112,18 @@ def test_a_commit_before_the_flush_would_be_caught() -> None:
     life.told = list(witness.records)
     with pytest.raises(AssertionError):
         life.check_after(CrashPolicy.DROP_UNSYNCED)
+
+
+def test_a_snapshot_that_was_announced_is_there() -> None:
+    life = Life(2, 1 << 30)
+    runtime, raft, witness = life.boot()
+    raft.schedule_append(1, [b"a"])
+    runtime.settle()
+    last = witness.batches[-1]
+    made = raft.create_snapshot(last.last_offset + 1, 1, last.append_time_ms, witness.records)
+    assert runtime.run(made) == (2, 1)
+    life.told = list(witness.records)
+    life.files.crash(life.rng, policy=CrashPolicy.DROP_UNSYNCED)
+    _, raft, witness = life.boot()
+    assert raft.latest_snapshot_id == (2, 1)
+    assert witness.records == [b"a"]
