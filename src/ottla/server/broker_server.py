@@ -96,7 +96,9 @@ class BrokerServer:
             config=config,
             metadata=self.metadata,
             replicas=self.replicas,
-            fetch_sessions=FetchSessionCache(server.max_incremental_fetch_session_cache_slots, registry=registry),
+            fetch_sessions=FetchSessionCache(
+                server.max_incremental_fetch_session_cache_slots, rng=runtime.rng, registry=registry
+            ),
             controller_channel=channel,
             auto_topic_creation=AutoTopicCreation(channel, lambda: config.current.network.request_timeout_ms),
             producer_ids=ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel),
