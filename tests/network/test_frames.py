@@ -23,7 +23,12 @@ def test_frames_come_out_however_the_bytes_come_in(payloads: list[bytes], data: 
     position = 0
     while position < len(stream):
         count = data.draw(st.integers(1, len(stream) - position))
-        frames.append(memoryview(stream)[position : position + count])
+        received = memoryview(stream)[position : position + count]
+        if data.draw(st.booleans()):
+            frames.append(received)
+        elif (frame := frames.feed(received)) is not None:
+            out.append(bytes(frame))
+        assert len(frames._buffer) <= frames.buffered_bytes + 44 * len(payloads)
         position += count
         while (size := frames.size()) >= 0:
             assert frames.missing(size) <= 0 or not frames.has_frame()
@@ -34,6 +39,25 @@ def test_frames_come_out_however_the_bytes_come_in(payloads: list[bytes], data: 
             out.append(bytes(frame))
     assert out == payloads
     assert frames.buffered_bytes == 0
+
+
+def test_a_stream_that_never_stops_in_between_does_not_pile_up() -> None:
+    frames = FrameBuffer(100)
+    for _ in range(1000):
+        frames.append(memoryview(b"\0\0\0\5abcde\0\0"))
+        assert frames.take(frames.size()) is not None
+        frames.append(memoryview(b"\0\5abcde\0\0\0\5a"))
+        assert frames.take(frames.size()) is not None
+        frames.append(memoryview(b"bcde"))
+        assert frames.take(frames.size()) is not None
+        assert len(frames._buffer) < 50
+        frames.append(memoryview(b"\0\0\0"))
+        frames.append(memoryview(b"\1a\0"))
+        assert bytes(frames.take(frames.size()) or b"") == b"a"
+        frames.append(memoryview(b"\0\0\0"))
+        empty = frames.take(frames.size())
+        assert empty is not None
+        assert len(empty) == 0
 
 
 def test_a_taken_frame_is_nobody_elses() -> None:

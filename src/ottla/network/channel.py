@@ -77,7 +77,7 @@ class Channel:
         self.client_information: ClientInformation = UNKNOWN_CLIENT
         self.frames = FrameBuffer(max_receive_bytes)
         self.large_size = 0
-        """The size of a frame that is received into memory of its own; 0 for all that fit the shared buffer."""
+        """The size of a frame whose rest is received into memory of its own; 0 where the shared buffer is used."""
         self.memory_bytes = 0
         """The allowance of a frame that is still arriving."""
         self.mute_state = MuteState.NOT_MUTED

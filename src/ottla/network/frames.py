@@ -53,14 +53,32 @@ class FrameBuffer:
         """What has been received and not been taken."""
         return self._filled - self._position
 
+    def feed(self, data: memoryview) -> memoryview | None:
+        """Take what has been received, and give the frame back at once that it begins with, if it does.
+
+        The shortcut for what happens most: nothing was buffered, and a frame has arrived in one piece.
+        """
+        if self._position == self._filled and len(data) >= SIZE_BYTES:
+            end = SIZE_BYTES + _SIZE.unpack_from(data)[0]
+            if SIZE_BYTES <= end <= len(data) and end <= self._max_bytes + SIZE_BYTES:
+                if end < len(data):
+                    self._buffer = bytearray(data[end:])
+                    self._position = 0
+                    self._filled = len(self._buffer)
+                return memoryview(bytearray(data[SIZE_BYTES:end]))
+        self.append(data)
+        return None
+
     def append(self, data: memoryview) -> None:
         """Take what has been received; the data is copied."""
         if self._position == self._filled:
             self._buffer = bytearray(data)
-            self._position = 0
         else:
             assert self._filled == len(self._buffer), "a large frame is received through its window"
+            if self._position:
+                del self._buffer[: self._position]
             self._buffer += data
+        self._position = 0
         self._filled = len(self._buffer)
 
     def size(self) -> int:

@@ -34,8 +34,6 @@ CORK_BYTES: Final = 16 * 1024
 _ROUND_AGAIN: Final = 2
 """After a round with at least so many requests it pays to look for more without going back to the event loop."""
 
-_SEND: Final = ResponseKind.SEND
-
 
 class ApiVersions(Protocol):
     """Which requests a plane serves."""
@@ -81,17 +79,12 @@ class Plane:
         requests = self._requests
         try:
             if self._responses:
-                self.process_responses()
+                self._process_responses(deadline_ns)
             while True:
-                if not requests:
-                    received = selector.poll(request_channel.queue_size, deadline_ns, now_ms)
-                    if not requests:
-                        break
-                else:
-                    received = _ROUND_AGAIN
-                if self._handle_requests(deadline_ns) >= deadline_ns or (
-                    received < _ROUND_AGAIN and not selector.has_buffered
-                ):
+                received = selector.poll(request_channel.room, deadline_ns, now_ms)
+                if not requests or self._handle_requests(deadline_ns) >= deadline_ns:
+                    break
+                if received < _ROUND_AGAIN and not selector.has_work:
                     break
             if self._corked:
                 self._flush_corked()
@@ -103,7 +96,7 @@ class Plane:
         if cpu_ns > SLOW_CALLBACK_NS:
             self.metrics.slow_turns += 1
             _log.warning("A turn of the %s plane took %d ms of CPU", self.metrics.name, cpu_ns // 1_000_000)
-        return bool(requests or self._responses or selector.has_buffered)
+        return bool(requests or self._responses or selector.has_work)
 
     def receive(self, channel: Channel, frame: memoryview, memory_bytes: int) -> None:
         """A frame is complete: make it a request, or hang up."""
@@ -133,7 +126,7 @@ class Plane:
         self.selector.close(channel)
 
     def _handle_requests(self, deadline_ns: int) -> int:
-        """Handle what is queued, at least one and then until the deadline; returns the time."""
+        """Handle what is queued, at least one, then until the deadline; returns the time."""
         requests = self._requests
         responses = self._responses
         metrics = self.metrics
@@ -156,7 +149,7 @@ class Plane:
             if handler_ns > SLOW_CALLBACK_NS:
                 self._check_slow_handler(request, handler_ns)
             if responses:
-                now_ns = self.process_responses()
+                now_ns = self._process_responses(deadline_ns)
             if now_ns >= deadline_ns:
                 break
         return now_ns
@@ -168,32 +161,38 @@ class Plane:
             self.metrics.slow_handlers += 1
             _log.warning("%s took %.1f ms in its handler", request, cpu_ns / 1_000_000)
 
-    def process_responses(self) -> int:
-        """Carry out the answers that handlers have given; returns the time."""
+    def _process_responses(self, deadline_ns: int) -> int:
+        """Carry out the answers that handlers have given, at least one, then until the deadline; returns the time."""
         responses = self._responses
         now_ns = perf_counter_ns()
         while responses:
             kind, request = responses.popleft()
-            channel = request.channel
-            if kind is _SEND:
-                request.response_dequeue_time_ns = now_ns
-                request.release_buffer()
-                now_ns = self._send(channel, request)
-            elif kind is ResponseKind.NO_OP:
-                request.response_dequeue_time_ns = now_ns
-                request.release_buffer()
-                self._complete(request, now_ns)
-                if not channel.closed:
-                    self.selector.response_sent(channel)
-            elif kind is ResponseKind.CLOSE_CONNECTION:
-                request.response_dequeue_time_ns = now_ns
-                request.release_buffer()
-                self._complete(request, now_ns)
-                self.selector.close(channel)
-            elif not channel.closed:
+            try:
+                now_ns = self._process_response(kind, request, now_ns)
+            except Exception:  # noqa: BLE001  a bug of ours that one connection met must not end the others
+                _log.exception("Exception while processing response for %s", request.channel.connection_id)
+                self.selector.close(request.channel)
+            if now_ns >= deadline_ns:
+                break
+        return now_ns
+
+    def _process_response(self, kind: ResponseKind, request: Request, now_ns: int) -> int:
+        channel = request.channel
+        if kind is ResponseKind.START_THROTTLING or kind is ResponseKind.END_THROTTLING:
+            if not channel.closed:
                 starts = kind is ResponseKind.START_THROTTLING
                 event = MuteEvent.THROTTLE_STARTED if starts else MuteEvent.THROTTLE_ENDED
                 self.selector.handle_mute_event(channel, event)
+            return now_ns
+        request.response_dequeue_time_ns = now_ns
+        request.release_buffer()
+        if kind is ResponseKind.SEND:
+            return self._send(channel, request)
+        self._complete(request, now_ns)
+        if kind is ResponseKind.CLOSE_CONNECTION:
+            self.selector.close(channel)
+        elif not channel.closed:
+            self.selector.response_sent(channel)
         return now_ns
 
     def _send(self, channel: Channel, request: Request) -> int:

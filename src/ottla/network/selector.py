@@ -17,10 +17,10 @@ from ottla.network.send import Progress, Send
 _log = logging.getLogger(__name__)
 
 RECEIVE_BUFFER_BYTES: Final = 64 * 1024
-"""What all connections receive into. Larger frames get memory of their own; smaller parts wait with their channel."""
+"""What all connections receive into; whatever is not a whole frame then waits with its channel."""
 
-_BUFFERED: Final = 0
-"""Stands in a round's list of events for a channel that has another frame already."""
+DIRECT_BYTES: Final = 16 * 1024
+"""What is missing of a frame larger than this is received where it will stay."""
 
 _NOT_MUTED: Final = MuteState.NOT_MUTED
 _RECEIVED: Final = after(mute(MuteState.NOT_MUTED), MuteEvent.REQUEST_RECEIVED)
@@ -31,7 +31,7 @@ class Selector:
     """All channels of a plane. At most one frame a channel and a ``poll``; none while a request is under way.
 
     Muting is lazy: the readiness is told only when a muted channel turns out to be readable. A frame that waits for
-    memory waits in ``_awaiting_memory``; a channel that has another frame already waits in ``_buffered``.
+    memory waits in ``_awaiting_memory``.
     """
 
     def __init__(
@@ -55,16 +55,19 @@ class Selector:
         self._sent = sent
         self._load = load
         self._buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        self._buffered: dict[Channel, None] = {}
+        self._to_read: dict[Channel, bool] = {}
+        """The line of those to be read from, and whether that means a frame that has been received already."""
+        self._to_write: dict[Channel, None] = {}
         self._awaiting_memory: dict[Channel, None] = {}
-        self._events: list[tuple[int, int]] = []
         self.foreign_events: list[int] = []
         """Ready descriptors that are no connections: the acceptors'."""
 
     @property
-    def has_buffered(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is something to do that no readiness will tell about."""
-        return bool(self._buffered or self._events)
+        return bool(
+            self._to_read or self._to_write or (self._awaiting_memory and not self._memory_pool.is_out_of_memory())
+        )
 
     def register(self, channel: Channel, now_ms: int) -> None:
         """Begin to read from a connection."""
@@ -73,51 +76,63 @@ class Selector:
         self._set_interest(channel, READ)
 
     def poll(self, room: int, deadline_ns: int, now_ms: int) -> int:
-        """Read and write where that is possible, until ``room`` frames have come or the deadline has.
+        """Write and read where that is possible, until ``room`` frames have come or the deadline has.
 
-        Returns how many came. A round is a list of all channels with something to do; what could not be looked at is
-        left for the next call, and there is no new round before, so that none is passed over for ever.
+        Returns how many came. Channels stand in line, once each, and who has been served goes to the end: none is
+        passed over for ever, however short a turn is. Writing gets half of the time at most.
         """
-        start_room = room
         pool = self._memory_pool
-        events = self._events
+        to_read = self._to_read
         if self._awaiting_memory and not pool.is_out_of_memory():
-            events = self._readmit() + events
-        buffered = self._buffered
-        if not events:
-            events = self.readiness.poll()
-            if buffered:
-                events += [(channel.descriptor, _BUFFERED) for channel in buffered]
-            if pool.is_low():
-                self._rng.shuffle(events)
+            self._readmit()
         channels = self.channels
-        index = 0
-        for descriptor, ready in events:
-            if room <= 0 or (index & 7 == 7 and perf_counter_ns() >= deadline_ns):
-                break
-            index += 1
+        for descriptor, ready in self.readiness.poll():
             channel = channels.get(descriptor)
             if channel is None:
                 self.foreign_events.append(descriptor)
-            elif ready == _BUFFERED:
-                if channel in buffered:
-                    del buffered[channel]
-                    if self._receive_frame(channel):
-                        room -= 1
-                    elif channel.closing and channel not in self._awaiting_memory:
-                        self.close(channel)
-            else:
-                if not channel.closing:
-                    channel.listener.idle.touch(channel, now_ms)
-                if channel.send is not None and ready & ~READ:
-                    self.write(channel)
-                if ready & ~WRITE and not channel.closed:
-                    if channel.mute_state is not _NOT_MUTED or channel.send is not None:
-                        self._set_interest(channel, channel.interest & ~READ)
-                    elif channel not in buffered and self._read(channel):
-                        room -= 1
-        self._events = events[index:]
-        return start_room - room
+                continue
+            if not channel.closing:
+                channel.listener.idle.touch(channel, now_ms)
+            if channel.send is not None:
+                self._set_interest(channel, channel.interest & ~READ)
+                if ready & ~READ:
+                    self._to_write[channel] = None
+            elif channel.mute_state is not _NOT_MUTED:
+                self._set_interest(channel, channel.interest & ~READ)
+            elif channel not in to_read:
+                to_read[channel] = False
+        if self._to_write:
+            self._write_some(deadline_ns)
+        if not to_read:
+            return 0
+        line = list(to_read)
+        if pool.is_low():
+            self._rng.shuffle(line)
+        received = 0
+        for served, channel in enumerate(line, 1):
+            if received >= room:
+                break
+            is_buffered = to_read.pop(channel)
+            try:
+                if self._receive_frame(channel) if is_buffered else self._read(channel):
+                    received += 1
+            except Exception:  # noqa: BLE001  a bug of ours that one connection met must not end the others
+                _log.exception("Unexpected error from %s; closing connection", channel.connection_id)
+                self.close(channel)
+            if served & 7 == 0 and perf_counter_ns() >= deadline_ns:
+                break
+        return received
+
+    def _write_some(self, deadline_ns: int) -> None:
+        """Go on with the sends whose sockets take more, at least one and then for half of the time there is."""
+        now_ns = perf_counter_ns()
+        deadline_ns = (now_ns + deadline_ns) // 2
+        to_write = self._to_write
+        for channel in list(to_write):
+            del to_write[channel]
+            self.write(channel)
+            if perf_counter_ns() >= deadline_ns:
+                break
 
     def _read(self, channel: Channel) -> bool:
         """Receive once; returns whether a frame came of it."""
@@ -136,7 +151,14 @@ class Selector:
                 else:
                     count = channel.recv_into(buffer)
                 if count:
-                    frames.append(buffer[:count])
+                    if not self._is_bounded:
+                        frame = frames.feed(buffer[:count])
+                        if frame is not None:
+                            channel.mute_state = _RECEIVED
+                            self._received(channel, frame, 0)
+                            return True
+                    else:
+                        frames.append(buffer[:count])
         except BlockingIOError:
             return False
         except OSError as error:
@@ -159,6 +181,7 @@ class Selector:
             self.close(channel)
             return False
         if size < 0:
+            self._close_if_closing(channel)
             return False
         if not frames.admitted:
             if self._is_bounded and size:
@@ -170,8 +193,9 @@ class Selector:
             frames.admitted = True
         frame = frames.take(size)
         if frame is None:
-            if size > RECEIVE_BUFFER_BYTES:
+            if size > DIRECT_BYTES:
                 channel.large_size = size
+            self._close_if_closing(channel)
             return False
         memory_bytes = channel.memory_bytes
         channel.large_size = channel.memory_bytes = 0
@@ -179,17 +203,24 @@ class Selector:
         self._received(channel, frame, memory_bytes)
         return True
 
-    def _readmit(self) -> list[tuple[int, int]]:
+    def _close_if_closing(self, channel: Channel) -> None:
+        """Nothing more can come of a channel that was given up and has no complete frame."""
+        if channel.closing:
+            self.close(channel)
+
+    def _readmit(self) -> None:
         """Memory is free again: all that wait for it may try, before all others and in an order that favours none."""
         waiting = list(self._awaiting_memory)
         self._awaiting_memory.clear()
         self._rng.shuffle(waiting)
+        behind = dict(self._to_read)
+        self._to_read.clear()
         for channel in waiting:
             channel.mute_state = unmute(channel.mute_state)
-            self._buffered[channel] = None
+            self._to_read[channel] = True
             if not channel.interest & READ and not channel.closing:
                 self._set_interest(channel, channel.interest | READ)
-        return [(channel.descriptor, _BUFFERED) for channel in waiting]
+        self._to_read.update(behind)
 
     def handle_mute_event(self, channel: Channel, event: MuteEvent) -> None:
         """Something happened to the request of a channel; it is read again if nothing speaks against it."""
@@ -211,7 +242,7 @@ class Selector:
         if state is not _NOT_MUTED or channel.send is not None or channel.closed or not self._is_reading:
             return
         if channel.frames.has_frame():
-            self._buffered[channel] = None
+            self._to_read[channel] = True
         elif channel.closing:
             self.close(channel)
             return
@@ -254,7 +285,7 @@ class Selector:
         self._is_reading = False
         for channel in self.channels.values():
             self._set_interest(channel, channel.interest & ~READ)
-        self._buffered.clear()
+        self._to_read.clear()
 
     def is_busy(self) -> bool:
         """Whether a request is under way or a response is being written."""
@@ -262,7 +293,7 @@ class Selector:
 
     def expire(self, channel: Channel) -> None:
         """Give up a connection that was idle for too long; a request that is under way is still carried out."""
-        if channel.send is not None or (channel.mute_state is _NOT_MUTED and channel not in self._buffered):
+        if channel.send is not None or (channel.mute_state is _NOT_MUTED and channel not in self._to_read):
             self.close(channel)
             return
         channel.closing = True
@@ -282,7 +313,8 @@ class Selector:
         channel.socket.close()
         channel.listener.idle.remove(channel)
         channel.listener.closing.pop(channel, None)
-        self._buffered.pop(channel, None)
+        self._to_read.pop(channel, None)
+        self._to_write.pop(channel, None)
         self._awaiting_memory.pop(channel, None)
         channel.frames.clear()
         if channel.memory_bytes:

@@ -128,6 +128,7 @@ class SocketServer:
         _log.info("Enabling request processing.")
         ready = {name: asyncio.ensure_future(future) for name, future in (authorizer_ready or {}).items()}
         self._authorizers_ready = asyncio.ensure_future(_all_of(list(ready.values())))
+        self._authorizers_ready.add_done_callback(_retrieve)
         self._reactor.add(self, self.listener_type)
         self._schedule_tick()
         waits = [
@@ -366,6 +367,12 @@ class SocketServer:
             send.loaded()
             self.selector.write(channel)
             self._reactor.wakeup()
+
+
+def _retrieve(future: "asyncio.Future[None]") -> None:
+    """Take note of a failure that a listener's own authorizer has told of already."""
+    if not future.cancelled():
+        future.exception()
 
 
 async def _all_of(futures: Sequence[Awaitable[object]]) -> None:
