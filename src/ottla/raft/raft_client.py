@@ -16,8 +16,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from ottla.common.errors import InvalidConfigError, KafkaError
 from ottla.raft.accumulator import BatchAccumulator
-from ottla.raft.batch import CommittedBatch, RecordSerde, control_messages
+from ottla.raft.batch import CommittedBatch, RecordSerde
 from ottla.raft.config import MetadataLogConfig, QuorumConfig
+from ottla.raft.control_loader import load_control_state
 from ottla.raft.control_state import ControlState
 from ottla.raft.epoch_states import CandidateState, ResignedState
 from ottla.raft.errors import NotLeaderError
@@ -30,11 +31,8 @@ from ottla.raft.quorum_state import QuorumState
 from ottla.raft.quorum_state_store import FileQuorumStateStore
 from ottla.raft.raft_metrics import RaftMetrics
 from ottla.raft.slices import CHECK_INTERVAL, Slices
-from ottla.raft.snapshot_reader import RawSnapshot
 from ottla.raft.snapshot_writer import SnapshotWriter
 from ottla.raft.voter_set import VoterNode, VoterSet
-from ottla.records.batch import batches
-from ottla.records.control import KRaftControlMessage
 from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
@@ -44,7 +42,6 @@ T = TypeVar("T")
 CLEANING_INTERVAL_MS: Final = 60_000
 
 _HOUSEKEEPING_TICK_MS: Final = 1_000
-_READ_BYTES: Final = 1 << 20
 
 
 def raise_fault(message: str, error: BaseException) -> None:
@@ -104,7 +101,7 @@ class RaftClient(Generic[T]):
             self._runtime, self._metadata_log_dir, self._log_config, self._on_disk_failure
         )
         try:
-            await self._read_control_records(log)
+            await load_control_state(self._runtime, log, self._control)
             logger.info("Starting voters are %s", self._control.voters)
             store = FileQuorumStateStore(self._runtime.files, log.directory)
             quorum = self._quorum = QuorumState(
@@ -165,27 +162,6 @@ class RaftClient(Generic[T]):
 
     def _on_disk_failure(self, directory: str, error: OSError) -> None:
         logger.error("The metadata log in %s is offline: %s", directory, error)
-
-    async def _read_control_records(self, log: MetadataLog) -> None:
-        """The voters and the kraft.version, from the latest snapshot and everything after it."""
-        offset = log.start_offset
-        slices = Slices(self._runtime)
-        latest = log.snapshots.latest_id
-        if latest is not None:
-            messages: list[KRaftControlMessage | None] = []
-            for batch in RawSnapshot(self._runtime.files, log.snapshots.path(latest)).batches():
-                if batch.is_control:
-                    messages += control_messages(batch)
-                await slices.pause_if_due()
-            self._control.handle_snapshot(latest.offset - 1, messages)
-            offset = max(latest.offset, offset)
-        while (found := log.read(offset, _READ_BYTES, committed=False)) is not None:
-            data = await self._runtime.blocking(found.read)
-            for batch in batches(data):  # recovery has checked them
-                if batch.is_control and batch.base_offset >= offset:
-                    self._control.handle_log_batch(batch.base_offset, control_messages(batch))
-                offset = batch.next_offset
-                await slices.pause_if_due()
 
     # -- elections ----------------------------------------------------------------------------------------------------
 
