@@ -301,3 +301,18 @@ def test_a_controller_registers():
     controller = world.image.cluster.controllers[3000]
     assert controller.incarnation_id == uuid(30)
     assert controller.listeners["CONTROLLER"].port == 9093
+
+
+def test_a_broker_has_caught_up_where_its_registration_stands_behind_the_cleaning_up():
+    world = World.active(1, 2)
+    world.controller.create_topics(CONTEXT, topic_request("t", 3, 2)).result()
+    world.raft.lose(None, 2)
+    world.raft.lead(3)
+    world.pass_ms(8_000)
+    world.heartbeat(2, world.image.cluster.brokers[2].epoch)
+    world.clock.advance_ms(2_000)
+    epoch = world.register(1, incarnation=50)
+    registered_at = world.raft.log_end_offset - 1
+    assert registered_at == epoch + 3, "three partitions lose a replica first"
+    assert world.heartbeat(1, epoch, current_metadata_offset=registered_at - 1).is_fenced
+    assert not world.heartbeat(1, epoch, current_metadata_offset=registered_at).is_fenced

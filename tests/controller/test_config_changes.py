@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.errors import ApiError
 from ottla.controller.configs import alter_configs, incremental_alter_configs
 from ottla.controller.features import update_features
 from ottla.controller.settings import ControllerRequestContext
@@ -309,3 +310,31 @@ def test_every_broker_and_controller_must_support_a_level():
     settings = replace(SETTINGS, quorum_node_ids=(3000, 3001))
     _, response = update(("group.version", 1, UPGRADE), settings=settings)
     assert response.error_message.endswith("controller 3001 has not registered, and may not support this feature")
+
+
+GROUP, CLIENT_METRICS = 32, 16
+
+
+def test_groups_and_client_metrics_have_configurations_too():
+    change = resource(("consumer.session.timeout.ms", SET, "50000"), name="g", resource_type=GROUP)
+    assert alter(change)[0] == [config("consumer.session.timeout.ms", "50000", "g", GROUP)]
+    low = resource(("consumer.session.timeout.ms", SET, "1"), name="g", resource_type=GROUP)
+    assert alter(low)[1][0][0] == ErrorCode.INVALID_CONFIG
+    nobody = resource(("consumer.session.timeout.ms", SET, "50000"), name="", resource_type=GROUP)
+    assert alter(nobody)[1] == [(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")]
+    change = resource(("metrics", APPEND, "a"), name="s", resource_type=CLIENT_METRICS)
+    assert alter(change)[0] == [config("metrics", "a", "s", CLIENT_METRICS)]
+
+
+def test_a_policy_can_refuse_a_change():
+    asked = []
+
+    def policy(owner, changes):
+        asked.append((owner, changes))
+        raise ApiError(ErrorCode.POLICY_VIOLATION, "not here")
+
+    request = IncrementalAlterConfigsRequest(resources=[resource(("retention.ms", DELETE, None))])
+    settings = replace(SETTINGS, alter_config_policy=policy)
+    result = incremental_alter_configs(IMAGE, settings, CONTEXT, request)
+    assert (list(result.records), result.response.responses[0].error_message) == ([], "not here")
+    assert asked == [((TOPIC, "t"), {"retention.ms": None})]

@@ -8,6 +8,7 @@ import pytest
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.uuid import ZERO_UUID
+from ottla.controller.policies import NewTopic
 from ottla.controller.settings import ControllerRequestContext
 from ottla.controller.topics import create_topics
 from ottla.metadata.directory_id import UNASSIGNED
@@ -333,3 +334,22 @@ def test_a_configuration_names_its_key_once():
     request.topics[0].configs = [CreatableTopicConfig(name="retention.ms", value=v) for v in ("1", "2")]
     result = create(ONE_BROKER, request)
     assert [record.value for record in result.records if isinstance(record, ConfigRecord)] == ["2"]
+
+
+def test_a_policy_can_refuse_a_topic():
+    asked = []
+
+    def policy(topic: NewTopic) -> None:
+        asked.append(topic)
+        if topic.num_partitions == 1:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, "one is not enough")
+
+    settings = replace(SETTINGS, create_topic_policy=policy)
+    refused = create(ONE_BROKER, topic_request("t", 1, configs={"retention.ms": "1"}), settings)
+    assert (only(refused).error_code, only(refused).error_message) == (ErrorCode.POLICY_VIOLATION, "one is not enough")
+    assert list(refused.records) == []
+    assert only(create(ONE_BROKER, topic_request("t", -1, -1, assignments=assignments([1])), settings)).error_code == 0
+    assert asked == [
+        NewTopic("t", 1, 1, None, {"retention.ms": "1"}),
+        NewTopic("t", None, None, {0: (1,)}, {}),
+    ]

@@ -26,7 +26,7 @@ def partition(**fields) -> PartitionRegistration:
 
 def change(before, *, alive=(1, 2, 3), min_isr=2, elr=True, election=Election.ONLINE, level=30, **fields):
     policy = PartitionPolicy(
-        is_acceptable_leader=lambda broker: broker in alive,
+        is_acceptable_leader=lambda _, broker: broker in alive,
         default_dir=lambda broker: directory(broker),
         metadata_version=MetadataVersion(level),
         min_isr=min_isr,

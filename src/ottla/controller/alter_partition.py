@@ -2,13 +2,12 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.controller.cluster import check_broker_epoch
-from ottla.controller.partition_change import Election, partition_change
-from ottla.controller.partitions import PartitionOf, partition_of, policy_for, unclean_election_enabled
+from ottla.controller.partition_change import partition_change
+from ottla.controller.partitions import PartitionOf, partition_of, policy_for
 from ottla.controller.result import ControllerResult
 from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.metadata.image import MetadataImage
@@ -71,14 +70,11 @@ def _change(
     asked: AlterPartitionRequestPartitionData,
     states: Sequence[BrokerState],
 ) -> PartitionChangeRecord | None:
-    policy = policy_for(image, settings, partition)
-    if unclean_election_enabled(image, settings, partition.topic):
-        policy = replace(policy, election=Election.UNCLEAN)
     return partition_change(
         partition.registration,
         partition.topic.id,
         partition.id,
-        policy,
+        policy_for(image, settings, partition.topic),
         isr=[state.broker_id for state in states],
         leader_recovery_state=asked.leader_recovery_state,
     )

@@ -5,11 +5,13 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
+from ottla.config.client_metrics_config import validate_client_metrics_config
+from ottla.config.group_config import validate_group_config
 from ottla.config.topic import validate_topic_config
 from ottla.controller.effective_configs import BROKER, CLUSTER_DEFAULT, TOPIC
 from ottla.controller.settings import ControllerSettings, Situation
 from ottla.controller.topic_names import validate_topic_name
-from ottla.metadata.image import ConfigResource, MetadataImage
+from ottla.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from ottla.metadata.records import ConfigRecord
 
 CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
@@ -44,11 +46,11 @@ def validate_configs(
         _check_existence(situation.image, situation.settings, resource)
 
 
-def _validate_topic(_situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
+def _validate_topic(situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
     if not name:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     validate_topic_name(name)
-    validate_topic_config(proposed)
+    validate_topic_config(proposed, situation.settings.topic_defaults)
 
 
 def _validate_broker(situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
@@ -63,6 +65,16 @@ def _validate_broker(situation: Situation, name: str, proposed: Mapping[str, str
     current = situation.image.configs.properties(BROKER, name).get(CORDONED_LOG_DIRS)
     if proposed.get(CORDONED_LOG_DIRS) != current:
         _check_cordoned(situation, proposed.get(CORDONED_LOG_DIRS), current)
+
+
+def _validate_group(situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
+    if not name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    validate_group_config(proposed, situation.settings.broker_values)
+
+
+def _validate_client_metrics(_situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
+    validate_client_metrics_config(name, proposed)
 
 
 def _check_cordoned(situation: Situation, proposed: str | None, current: str | None) -> None:
@@ -89,7 +101,7 @@ def _check_existence(image: MetadataImage, settings: ControllerSettings, resourc
     if resource.type == TOPIC:
         if resource.name not in image.topics.by_name:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
-    elif resource.name != CLUSTER_DEFAULT:
+    elif resource.type == BROKER and resource.name != CLUSTER_DEFAULT:
         node_id = int(resource.name)
         known = (image.cluster.brokers, image.cluster.controllers, settings.quorum_node_ids)
         if not any(node_id in ids for ids in known):
@@ -99,4 +111,6 @@ def _check_existence(image: MetadataImage, settings: ControllerSettings, resourc
 _VALIDATORS: Final[Mapping[int, Callable[[Situation, str, Mapping[str, str]], None]]] = {
     TOPIC: _validate_topic,
     BROKER: _validate_broker,
+    ConfigResourceType.CLIENT_METRICS: _validate_client_metrics,
+    ConfigResourceType.GROUP: _validate_group,
 }

@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.client_metrics_config import CLIENT_METRICS_CONFIG
 from ottla.config.definition import ConfigTable
+from ottla.config.group_config import GROUP_CONFIG
 from ottla.config.topic import TOPIC_CONFIG
 from ottla.config.values import ConfigType, format_value
 from ottla.controller.config_validation import check_min_isr, validate_configs
@@ -26,7 +28,12 @@ from ottla.protocol.messages.incremental_alter_configs import (
 
 MAX_VALUE_LENGTH: Final = 32767
 
-_TABLES: Final[Mapping[int, ConfigTable]] = {TOPIC: TOPIC_CONFIG, BROKER: BROKER_CONFIG}
+_TABLES: Final[Mapping[int, ConfigTable]] = {
+    TOPIC: TOPIC_CONFIG,
+    BROKER: BROKER_CONFIG,
+    ConfigResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIG,
+    ConfigResourceType.GROUP: GROUP_CONFIG,
+}
 
 
 class OpType(IntEnum):
@@ -164,6 +171,10 @@ def _checked(
         else:
             proposed[record.name] = record.value
     validate_configs(situation, resource, proposed, newly_created=newly_created)
+    policy = situation.settings.alter_config_policy
+    if policy is not None:
+        # What the old API drops without naming it is no change that somebody asked for.
+        policy(resource, {record.name: record.value for record in changed})
     records: list[MetadataRecord] = [*changed, *dropped]
     if elr_enabled:
         records += _clear_elr_records((*changed, *dropped))

@@ -7,7 +7,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.common.uuid import Uuid
 from ottla.controller.cluster import check_broker_epoch
-from ottla.controller.partition_change import partition_change
+from ottla.controller.partition_change import Election, partition_change
 from ottla.controller.partitions import (
     PartitionOf,
     leader_and_isr_updates,
@@ -112,7 +112,7 @@ def _assign(
 ) -> MetadataRecord | None:
     if broker.id not in partition.registration.replicas:
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {broker.id} is no replica")
-    policy = policy_for(image, settings, partition)
+    policy = policy_for(image, settings, partition.topic, Election.ONLINE)
     return partition_change(
         partition.registration, partition.topic.id, partition.id, policy, directories={broker.id: directory}
     )

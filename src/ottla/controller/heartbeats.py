@@ -60,7 +60,7 @@ class BrokerHeartbeats:
     def __init__(
         self, session_timeout_ms: int, cluster: ClusterImage, now_ms: int, *, gone_broker_id: int | None = None
     ) -> None:
-        """``gone_broker_id`` is a broker that is known to be gone: it gets no session, and may register anew at once."""
+        """``gone_broker_id`` is a broker that is known to be gone: it has no session, and may register at once."""
         self._session_timeout_ms = session_timeout_ms
         self._brokers: dict[int, _Broker] = {}
         self._contacts_ms: dict[BrokerIdAndEpoch, int] = {}

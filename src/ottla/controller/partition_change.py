@@ -5,7 +5,6 @@ smallest record that says so, or nothing where nothing changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from ottla.metadata.metadata_version import MetadataVersion
 from ottla.metadata.partition_registration import (
     NO_LEADER,
     NO_LEADER_CHANGE,
+    NO_RECOVERY_STATE_CHANGE,
     LeaderRecoveryState,
     PartitionRegistration,
 )
@@ -32,15 +32,14 @@ class Election(Enum):
     UNCLEAN = "unclean"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionPolicy:
-    """The rules that a partition's topic and cluster set.
+class PartitionPolicy(NamedTuple):
+    """The rules that a topic and its cluster set for all its partitions.
 
-    ``is_acceptable_leader`` says which brokers live and have the partition's directory online; ``default_dir`` gives
+    ``is_acceptable_leader`` says which brokers live and have a partition's directory online; ``default_dir`` gives
     the directory of a replica that has none yet.
     """
 
-    is_acceptable_leader: Callable[[int], bool]
+    is_acceptable_leader: Callable[[PartitionRegistration, int], bool]
     default_dir: Callable[[int], Uuid]
     metadata_version: MetadataVersion
     min_isr: int
@@ -97,8 +96,18 @@ def partition_change(
         _move(partition, policy, record, directories or {})
     if leader_recovery_state is not None and leader_recovery_state != partition.leader_recovery_state:
         record.leader_recovery_state = leader_recovery_state
-    nothing = PartitionChangeRecord(topic_id=topic_id, partition_id=partition_id)
-    return None if record == nothing else record
+    return record if _changes_anything(record) else None
+
+
+def _changes_anything(record: PartitionChangeRecord) -> bool:
+    return (
+        record.leader != NO_LEADER_CHANGE
+        or record.isr is not None
+        or record.eligible_leader_replicas is not None
+        or record.last_known_elr is not None
+        or record.directories is not None
+        or record.leader_recovery_state != NO_RECOVERY_STATE_CHANGE
+    )
 
 
 def _target_elr(
@@ -116,7 +125,7 @@ def _target_elr(
 def _elect(partition: PartitionRegistration, policy: PartitionPolicy, isr: list[int], elr: list[int]) -> _Elected:
     def is_valid(replica: int) -> bool:
         in_sync = replica in isr or (not isr and replica in elr)
-        return in_sync and policy.is_acceptable_leader(replica)
+        return in_sync and policy.is_acceptable_leader(partition, replica)
 
     candidates = [partition.leader, *partition.replicas]
     if policy.election is Election.PREFERRED:
@@ -127,11 +136,11 @@ def _elect(partition: PartitionRegistration, policy: PartitionPolicy, isr: list[
 
     if policy.elr_enabled and not elr and not isr and len(partition.last_known_elr) == 1:
         last_known_leader = partition.last_known_elr[0]
-        if policy.is_acceptable_leader(last_known_leader):
+        if policy.is_acceptable_leader(partition, last_known_leader):
             return _Elected(last_known_leader, unclean=True)
     if policy.election is Election.UNCLEAN:
         for replica in partition.replicas:
-            if policy.is_acceptable_leader(replica):
+            if policy.is_acceptable_leader(partition, replica):
                 return _Elected(replica, unclean=True)
     return _Elected(NO_LEADER, unclean=False)
 
@@ -156,10 +165,13 @@ def _move(
     record: PartitionChangeRecord,
     moved: Mapping[int, Uuid],
 ) -> None:
-    old = dict(zip(partition.replicas, partition.directories, strict=True))
+    old = partition.directories
+    if not moved and len(old) == len(partition.replicas):
+        return
+    known = dict(zip(partition.replicas, old, strict=False))
     new = [
-        moved[replica] if replica in moved else old.get(replica) or policy.default_dir(replica)
+        moved[replica] if replica in moved else known.get(replica) or policy.default_dir(replica)
         for replica in partition.replicas
     ]
-    if new != list(partition.directories):
+    if new != list(old):
         record.directories = new

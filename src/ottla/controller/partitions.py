@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
@@ -68,12 +67,6 @@ def has_leaderships(image: MetadataImage, broker_id: int) -> bool:
     return next(partitions_where(image, lambda partition: partition.leader == broker_id), None) is not None
 
 
-def min_isr_of(image: MetadataImage, settings: ControllerSettings, topic: TopicImage) -> int:
-    """min.insync.replicas in force for a topic, and no more than it has replicas."""
-    value = effective_topic_value(image, settings, topic.name, "min.insync.replicas")
-    return min(int(value), len(topic.partitions[0].replicas))
-
-
 def unclean_election_enabled(image: MetadataImage, settings: ControllerSettings, topic: TopicImage) -> bool:
     """unclean.leader.election.enable in force for a topic."""
     value = effective_topic_value(image, settings, topic.name, "unclean.leader.election.enable")
@@ -83,26 +76,34 @@ def unclean_election_enabled(image: MetadataImage, settings: ControllerSettings,
 def policy_for(
     image: MetadataImage,
     settings: ControllerSettings,
-    partition: PartitionOf,
+    topic: TopicImage,
+    election: Election | None = None,
     is_acceptable: Callable[[int], bool] | None = None,
 ) -> PartitionPolicy:
-    """The rules for a change of a partition; ``is_acceptable`` is for brokers that are about to change, too."""
-    cluster = image.cluster
-    registration = partition.registration
+    """The rules for changes of a topic's partitions.
 
-    def is_acceptable_leader(broker_id: int) -> bool:
-        lives = is_acceptable(broker_id) if is_acceptable is not None else is_active(cluster, broker_id)
-        if not lives or broker_id not in registration.replicas:
+    Without an ``election``, leaders are found as the topic allows it. ``is_acceptable`` is for brokers that are about
+    to change, too.
+    """
+    cluster = image.cluster
+    lives = is_acceptable if is_acceptable is not None else lambda broker_id: is_active(cluster, broker_id)
+
+    def is_acceptable_leader(partition: PartitionRegistration, broker_id: int) -> bool:
+        if not lives(broker_id) or broker_id not in partition.replicas:
             return False
         broker = cluster.brokers.get(broker_id)
-        return broker is not None and broker.has_online_dir(registration.directory(broker_id))
+        return broker is not None and broker.has_online_dir(partition.directory(broker_id))
 
+    if election is None:
+        election = Election.UNCLEAN if unclean_election_enabled(image, settings, topic) else Election.ONLINE
+    min_isr = int(effective_topic_value(image, settings, topic.name, "min.insync.replicas"))
     return PartitionPolicy(
         is_acceptable_leader=is_acceptable_leader,
         default_dir=lambda broker_id: default_dir(cluster, broker_id),
         metadata_version=image.features.metadata_version,
-        min_isr=min_isr_of(image, settings, partition.topic),
+        min_isr=min(min_isr, len(topic.partitions[0].replicas)),
         elr_enabled=image.features.is_elr_enabled,
+        election=election,
     )
 
 
@@ -121,23 +122,20 @@ def leader_and_isr_updates(
     A broker to ``remove`` leaves every ISR and may not lead; one to ``add`` may lead although the image still has it
     fenced; one with an ``unclean_shutdown`` may have lost records and leaves the eligible leader replicas, too.
     """
+    gone = (remove, unclean_shutdown)
 
     def is_acceptable(broker_id: int) -> bool:
-        gone = broker_id in (remove, unclean_shutdown)
-        return not gone and (broker_id == add or is_active(image.cluster, broker_id))
+        return broker_id not in gone and (broker_id == add or is_active(image.cluster, broker_id))
 
     records: list[MetadataRecord] = []
-    for partition in partitions:
-        policy = policy_for(image, settings, partition, is_acceptable)
-        if unclean_election_enabled(image, settings, partition.topic):
-            policy = replace(policy, election=Election.UNCLEAN)
+    policies: dict[str, PartitionPolicy] = {}
+    for topic, partition_id, partition in partitions:
+        policy = policies.get(topic.name)
+        if policy is None:
+            policy = policies[topic.name] = policy_for(image, settings, topic, is_acceptable=is_acceptable)
+        isr = [broker for broker in partition.isr if broker not in gone]
         record = partition_change(
-            partition.registration,
-            partition.topic.id,
-            partition.id,
-            policy,
-            isr=[broker for broker in partition.registration.isr if broker not in (remove, unclean_shutdown)],
-            unclean_shutdown=(unclean_shutdown,),
+            partition, topic.id, partition_id, policy, isr=isr, unclean_shutdown=(unclean_shutdown,)
         )
         if record is not None:
             records.append(record)
@@ -193,8 +191,8 @@ def elect_leader(
     preferred = election is Election.PREFERRED
     if registration.has_preferred_leader() if preferred else registration.has_leader():
         raise error(ErrorCode.ELECTION_NOT_NEEDED)
-    policy = policy_for(image, settings, PartitionOf(topic, partition_id, registration))
-    record = partition_change(registration, topic.id, partition_id, replace(policy, election=election))
+    policy = policy_for(image, settings, topic, election)
+    record = partition_change(registration, topic.id, partition_id, policy)
     if record is None:
         raise error(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     return record
@@ -204,7 +202,7 @@ def balance_partition_leaders(image: MetadataImage, settings: ControllerSettings
     """Preferred elections where another replica leads; the response says whether there may be more to do."""
     records = []
     for partition in partitions_where(image, lambda candidate: not candidate.has_preferred_leader()):
-        policy = replace(policy_for(image, settings, partition), election=Election.PREFERRED)
+        policy = policy_for(image, settings, partition.topic, Election.PREFERRED)
         record = partition_change(partition.registration, partition.topic.id, partition.id, policy)
         if record is not None:
             records.append(record)

@@ -4,9 +4,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.topic import LogConfig
+from ottla.config.values import ConfigValue
+from ottla.controller.policies import AlterConfigPolicy, CreateTopicPolicy
 from ottla.metadata.features import SUPPORTED_FEATURES
 from ottla.metadata.image import MetadataImage
 from ottla.protocol.message import VersionRange
+
+
+def _default_broker_values() -> Mapping[str, ConfigValue]:
+    return {key.name: key.default for key in BROKER_CONFIG}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +22,8 @@ class ControllerSettings:
     """The static part of the controller's world.
 
     ``static_config`` holds the broker properties that are set, as text; a topic's effective configuration begins
-    with them. ``quorum_node_ids`` are the voters that are known from the configuration.
+    with them. ``broker_values`` are all of them, typed, and ``topic_defaults`` what they give to a topic.
+    ``quorum_node_ids`` are the voters that are known from the configuration.
     """
 
     node_id: int
@@ -23,8 +32,12 @@ class ControllerSettings:
     default_replication_factor: int = 1
     delete_topic_enable: bool = True
     static_config: Mapping[str, str] = field(default_factory=dict)
+    broker_values: Mapping[str, ConfigValue] = field(default_factory=_default_broker_values)
+    topic_defaults: LogConfig = field(default_factory=LogConfig)
     supported_features: Mapping[str, VersionRange] = field(default_factory=lambda: SUPPORTED_FEATURES)
     quorum_node_ids: tuple[int, ...] = ()
+    create_topic_policy: CreateTopicPolicy | None = None
+    alter_config_policy: AlterConfigPolicy | None = None
     broker_session_timeout_ms: int = 9000
     metadata_max_idle_interval_ms: int = 500
     leader_imbalance_check_interval_ms: int | None = 300_000

@@ -13,6 +13,7 @@ from ottla.controller.cluster import usable_brokers
 from ottla.controller.configs import ConfigOperation, OpType, incremental_alter_config
 from ottla.controller.effective_configs import TOPIC, effective_topic_configs
 from ottla.controller.placement import place
+from ottla.controller.policies import NewTopic
 from ottla.controller.result import ControllerResult, check_record_count, message_of
 from ottla.controller.settings import ControllerRequestContext, ControllerSettings, Situation
 from ottla.controller.topic_names import (
@@ -96,6 +97,7 @@ def _create_topic(
     configs = _configs(topic)
     config_records = _config_records(situation, topic.name, configs)
     partitions = _assigned(image, topic) if topic.assignments else _placed(image, settings, topic, rng)
+    _check_policy(settings, topic, partitions, configs)
     context.apply_partition_change_quota(len(partitions))
     topic_id = Uuid.random(rng)
     options = ImageWriterOptions(image.features.metadata_version, image.features.is_elr_enabled)
@@ -185,6 +187,22 @@ def _placed(
         reason = f"Unable to replicate the partition {replication_factor} time(s): {failure}"
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, reason) from None
     return placed_partitions(image.cluster, placements, replication_factor)
+
+
+def _check_policy(
+    settings: ControllerSettings,
+    topic: CreatableTopic,
+    partitions: Sequence[PartitionRegistration],
+    configs: Mapping[str, str],
+) -> None:
+    if settings.create_topic_policy is None:
+        return
+    if topic.assignments:
+        assignments = {index: partition.replicas for index, partition in enumerate(partitions)}
+        new_topic = NewTopic(topic.name, None, None, assignments, configs)
+    else:
+        new_topic = NewTopic(topic.name, len(partitions), len(partitions[0].replicas), None, configs)
+    settings.create_topic_policy(new_topic)
 
 
 def _shown_configs(
