@@ -1,4 +1,4 @@
-"""DescribeLogDirs on a broker whose disks are in memory; only their names are those of real directories."""
+"""DescribeLogDirs and AlterReplicaLogDirs on a broker with disks in memory, which have names of real directories."""
 
 import os
 from collections.abc import Sequence
@@ -15,6 +15,12 @@ from ottla.metadata.bootstrap import BootstrapMetadata
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
 from ottla.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -23,7 +29,7 @@ from ottla.protocol.messages.describe_log_dirs import (
 )
 from ottla.runtime.inline import run
 from ottla.server.authorizer import AllowAll
-from ottla.server.handlers import describe_log_dirs
+from ottla.server.handlers import alter_replica_log_dirs, describe_log_dirs
 from tests.replication.replica_machine import T0, TOPIC, Broker
 
 T1 = TopicPartition(TOPIC, 1)
@@ -62,7 +68,41 @@ def describe(
     """DescribeLogDirs over the wire; about everything if nothing is named."""
     topics = [DescribableLogDirTopic(topic=topic, partitions=partitions) for topic, partitions in asked]
     request = DescribeLogDirsRequest(topics=topics or None)
-    bundle: Any = SimpleNamespace(
+    where = context(ApiKey.DESCRIBE_LOG_DIRS, version)
+    response = run(describe_log_dirs.handle(services_of(broker, **services), where, request))
+    return list(decode(DescribeLogDirsResponse, encode(response, version), version).results)
+
+
+def alter(broker: Broker, *wanted: tuple[TopicPartition, str], **services: Any) -> dict[TopicPartition, int]:
+    """AlterReplicaLogDirs over the wire: the error of each replica."""
+    response = run(
+        alter_replica_log_dirs.handle(
+            services_of(broker, **services), context(ApiKey.ALTER_REPLICA_LOG_DIRS, 2), moves(*wanted)
+        )
+    )
+    answer = decode(AlterReplicaLogDirsResponse, encode(response, 2), 2)
+    return {
+        TopicPartition(topic.topic_name, partition.partition_index): partition.error_code
+        for topic in answer.results
+        for partition in topic.partitions
+    }
+
+
+def moves(*wanted: tuple[TopicPartition, str]) -> AlterReplicaLogDirsRequest:
+    """Replicas and where they shall go."""
+    return AlterReplicaLogDirsRequest(
+        dirs=[
+            AlterReplicaLogDir(
+                path=path, topics=[AlterReplicaLogDirTopic(name=moved.topic, partitions=[moved.partition])]
+            )
+            for moved, path in wanted
+        ]
+    )
+
+
+def services_of(broker: Broker, **services: Any) -> Any:
+    """What the handlers see of a broker."""
+    bundle = SimpleNamespace(
         runtime=broker.machine.runtime,
         replicas=broker.replicas,
         metadata=SimpleNamespace(image=broker.image),
@@ -70,10 +110,12 @@ def describe(
         authorizer=AllowAll(),
     )
     vars(bundle).update(services)
-    header = RequestHeader(ApiKey.DESCRIBE_LOG_DIRS, version, 1, None)
-    context: Any = SimpleNamespace(header=header, principal="User:ANONYMOUS")
-    response = run(describe_log_dirs.handle(bundle, context, request))
-    return list(decode(DescribeLogDirsResponse, encode(response, version), version).results)
+    return bundle
+
+
+def context(api_key: ApiKey, version: int) -> Any:
+    """A request of an anonymous client."""
+    return SimpleNamespace(header=RequestHeader(api_key, version, 1, None), principal="User:ANONYMOUS")
 
 
 def replicas(result: DescribeLogDirsResult) -> dict[TopicPartition, tuple[int, int, bool]]:
@@ -147,3 +189,45 @@ def test_nobody_without_permission(broker: Broker) -> None:
     with pytest.raises(ApiError) as refused:
         describe(broker, authorizer=RefuseAll())
     assert refused.value.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+# -- moving -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replica_that_lies_where_it_is_wanted_stays(broker: Broker, paths: tuple[str, str]) -> None:
+    assert alter(broker, (T0, paths[0]), (T1, paths[1])) == {T0: 0, T1: 0}
+    assert broker.log_manager.future_logs == {}
+
+
+def test_a_move_ends_in_the_other_directory(broker: Broker, paths: tuple[str, str]) -> None:
+    broker.append(T0, count=3)
+    assert alter(broker, (T0, paths[1])) == {T0: 0}
+    assert [list(replicas(result)) for result in describe(broker, (TOPIC, [0]))] == [[], [T0]]
+    assert broker.log(T0).log_end_offset == 3
+
+
+def test_each_move_has_its_own_error(broker: Broker, paths: tuple[str, str]) -> None:
+    nobody = TopicPartition("nobody", 0)
+    too_long = TopicPartition("x" * 249, 0)
+    assert alter(broker, (nobody, paths[0]), (T0, "/elsewhere"), (too_long, paths[0]), (T1, paths[1])) == {
+        nobody: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        T0: ErrorCode.LOG_DIR_NOT_FOUND,
+        too_long: ErrorCode.INVALID_TOPIC_EXCEPTION,
+        T1: ErrorCode.NONE,
+    }
+
+
+def test_nothing_moves_to_a_cordoned_or_an_offline_directory(paths: tuple[str, str]) -> None:
+    broker = Broker(*paths, cordoned_log_dirs=(paths[1],))
+    broker.create()
+    assert alter(broker, (T0, paths[1])) == {T0: ErrorCode.INVALID_REPLICA_ASSIGNMENT}
+    broker.log_manager.handle_directory_failure(paths[1], OSError("gone"))
+    assert alter(broker, (T0, paths[1])) == {T0: ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+def test_moving_needs_permission(broker: Broker, paths: tuple[str, str]) -> None:
+    with pytest.raises(ApiError) as refused:
+        alter(broker, (T0, paths[1]), authorizer=RefuseAll())
+    assert refused.value.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    response = alter_replica_log_dirs.error_response(moves((T0, paths[1])), refused.value)
+    assert response.results[0].partitions[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.request import RequestContext
@@ -17,13 +18,25 @@ from ottla.server.authorizer import AclOperation, require_cluster
 from ottla.server.services import BrokerServices
 
 
-def handle(
+async def handle(
     services: BrokerServices, context: RequestContext, body: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Each replica on its own; one that is named twice goes to the last directory."""
+    """Each replica on its own; one that is named twice goes to the last directory. Answered when the moves begin."""
     require_cluster(services.authorizer, context, AclOperation.ALTER)
-    errors = services.replicas.alter_replica_log_dirs(_destinations(body))
+    destinations = _destinations(body)
+    cordoned = _cordoned(services)
+    errors: dict[TopicPartition, int] = dict.fromkeys(destinations, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    allowed = [(topic_partition, path) for topic_partition, path in destinations.items() if path not in cordoned]
+    codes = await services.replicas.log_dirs.alter_replica_log_dirs(allowed)
+    for (topic_partition, _), code in zip(allowed, codes, strict=True):
+        errors[topic_partition] = code
     return _response(errors)
+
+
+def _cordoned(services: BrokerServices) -> set[str]:
+    """The directories that work and shall not get replicas."""
+    online = {directory.path for directory in services.replicas.log_manager.directories.online}
+    return online.intersection(services.config.current.log.cordoned_log_dirs or ())
 
 
 def _destinations(body: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
