@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from ottla.network import plane
+from ottla.network import plane, send
 from ottla.network.mute_state import MuteState
 from ottla.network.selector import RECEIVE_BUFFER_BYTES
 from tests.network.server_harness import Echo, Parking, Server, answer, answer_all, request_frame
@@ -80,6 +80,61 @@ def test_memory_comes_back_when_a_request_lets_go_of_its_body_early() -> None:
         server.until(lambda: parking.correlation_ids == [1, 2])
         answer_all(parking)
         assert server.response(first)[0] == 1
+
+
+def test_memory_that_is_freed_within_a_turn_is_not_forgotten() -> None:
+    """A waiting channel that nobody will tell about is served by the next turn, not by the next tick."""
+    with Server(queued_max_request_bytes=50) as server:
+        clients = [server.connect() for _ in range(6)]
+        for index, client in enumerate(clients):
+            client.request(index, b"x" * 100)
+        server.until(lambda: len(server.finished.requests) == 6)  # fails if it waits for nothing
+
+
+def test_many_answers_at_once_are_written_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A high watermark that completes a thousand fetches must not hold the reactor."""
+    parking = Parking()
+    with Server(parking) as server:
+        clients = [server.connect() for _ in range(10)]
+        for client in clients:
+            client.request(1)
+        server.until(lambda: len(parking.parked) == 10)
+        monkeypatch.setattr(plane, "SLICE_NS", 0)
+        answer_all(parking)
+        left = []
+        while server.turn(wait=False):
+            left.append(len(server.server.request_channel.responses))
+        assert left == list(range(9, 0, -1))
+        assert all(server.response(client)[0] == 1 for client in clients)
+
+
+def test_writers_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short a turn, every connection that takes bytes gets some, and readers get a turn, too."""
+    echo = Echo()
+    with Server(echo) as server:
+        readers = [server.connect() for _ in range(4)]
+        size = 8_000_000
+        for index, client in enumerate(readers):
+            client.request(index, b"")
+        server.until(lambda: len(server.finished.requests) == 4)
+        for client in readers:
+            server.response(client)
+            client.socket.setblocking(False)
+        for channel in server.channels:
+            server.server.selector.begin_send(channel, send.Send([bytes(size)], [], ends_request=False))
+        monkeypatch.setattr(plane, "SLICE_NS", 0)
+        other = server.connect()
+        other.request(9)
+        received = [0] * 4
+        for _ in range(400):
+            for index, client in enumerate(readers):
+                with suppress(BlockingIOError):
+                    received[index] += len(client.socket.recv(1 << 20))
+            server.turn(wait=False)
+            if echo.handled.count(9) and min(received) == size:
+                break
+        assert received == [size] * 4
+        assert echo.handled.count(9) == 1
 
 
 def test_memory_of_a_half_received_frame_comes_back_when_its_connection_closes() -> None:

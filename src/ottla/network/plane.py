@@ -29,6 +29,7 @@ SLICE_NS: Final = 1_000_000
 """How long a turn goes on taking up work."""
 SLOW_CALLBACK_NS: Final = 2_000_000
 """A turn that takes longer than this in CPU is counted and logged."""
+SLOW_LOG_INTERVAL_MS: Final = 1000
 CORK_BYTES: Final = 16 * 1024
 """Responses up to this size in all wait for the next ones of their connection, within a turn."""
 _ROUND_AGAIN: Final = 2
@@ -62,6 +63,8 @@ class Plane:
         self._responses = request_channel.responses
         self._corked: dict[Channel, None] = {}
         self._turn_start_cpu_ns = 0
+        self._slow_handler = ""
+        self._next_slow_log_ms = 0
 
     def attach(self, selector: Selector, after_poll: Callable[[int], None]) -> None:
         """Say whose connections these are, and what ends a turn: the accounts of those that came and went."""
@@ -94,8 +97,7 @@ class Plane:
         self.metrics.busy_ns += perf_counter_ns() - start_ns
         cpu_ns = thread_time_ns() - start_cpu_ns
         if cpu_ns > SLOW_CALLBACK_NS:
-            self.metrics.slow_turns += 1
-            _log.warning("A turn of the %s plane took %d ms of CPU", self.metrics.name, cpu_ns // 1_000_000)
+            self._slow_turn(cpu_ns, now_ms)
         return bool(requests or self._responses or selector.has_work)
 
     def receive(self, channel: Channel, frame: memoryview, memory_bytes: int) -> None:
@@ -155,11 +157,20 @@ class Plane:
         return now_ns
 
     def _check_slow_handler(self, request: Request, handler_ns: int) -> None:
-        """Count and log a handler that took long, unless the machine was busy with others all that time."""
+        """Count a handler that took long, unless the machine was busy with others all that time."""
         cpu_ns = min(thread_time_ns() - self._turn_start_cpu_ns, handler_ns)
         if cpu_ns > SLOW_CALLBACK_NS:
             self.metrics.slow_handlers += 1
-            _log.warning("%s took %.1f ms in its handler", request, cpu_ns / 1_000_000)
+            self._slow_handler = f", {cpu_ns / 1_000_000:.1f} ms of it in the handler of {request}"
+
+    def _slow_turn(self, cpu_ns: int, now_ms: int) -> None:
+        """Count a turn that took long; log it, but not more than one a second."""
+        self.metrics.slow_turns += 1
+        if now_ms >= self._next_slow_log_ms:
+            self._next_slow_log_ms = now_ms + SLOW_LOG_INTERVAL_MS
+            name = self.metrics.name
+            _log.warning("A turn of the %s plane took %.1f ms of CPU%s", name, cpu_ns / 1_000_000, self._slow_handler)
+        self._slow_handler = ""
 
     def _process_responses(self, deadline_ns: int) -> int:
         """Carry out the answers that handlers have given, at least one, then until the deadline; returns the time."""

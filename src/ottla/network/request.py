@@ -36,6 +36,7 @@ class ClientInformation(NamedTuple):
     software_version: str
 
 
+_SEND: Final = ResponseKind.SEND
 UNKNOWN_CLIENT: Final = ClientInformation("unknown", "unknown")
 
 
@@ -179,7 +180,7 @@ class Request:
     def send(self, parts: Sequence[Part]) -> None:
         """Answer with bytes; the parts are one frame, the size of four bytes included."""
         self.response = parts
-        self._complete(ResponseKind.SEND)
+        self._complete(_SEND)
 
     def no_op(self) -> None:
         """Answer nothing, as a produce with acks=0 wants it; the connection's next request may come."""

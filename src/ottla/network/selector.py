@@ -229,12 +229,15 @@ class Selector:
             self.try_unmute(channel)
 
     def response_sent(self, channel: Channel) -> None:
-        """``handle_mute_event`` for what happens to every request."""
-        if channel.mute_state is _RECEIVED:
-            channel.mute_state = MuteState.MUTED
-            self.try_unmute(channel)
-        else:
+        """``handle_mute_event`` for what happens to every request; the common way is written out."""
+        if channel.mute_state is not _RECEIVED or channel.closing or channel.send is not None or not self._is_reading:
             self.handle_mute_event(channel, MuteEvent.RESPONSE_SENT)
+            return
+        channel.mute_state = _NOT_MUTED
+        if channel.frames.has_frame():
+            self._to_read[channel] = True
+        if not channel.interest & READ:
+            self._set_interest(channel, channel.interest | READ)
 
     def try_unmute(self, channel: Channel) -> None:
         """Read again, unless a response is pending or being written or the channel is throttled."""
