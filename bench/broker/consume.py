@@ -27,15 +27,15 @@ def consume(arena: Arena) -> None:
                 messages = _end_offset(node, topic)
                 for number in range(arena.rounds + 1):
                     warm = _read(node, topic, messages)
-                    client = measure(kind="consume", bootstrap=node.bootstrap, topic=topic, messages=messages)
+                    client = _consume(node, topic, messages)
                     drop_from_page_cache(node, topic, PARTITIONS)
                     cold = _read(node, topic, messages)
                     drop_from_page_cache(node, topic, PARTITIONS)
-                    client_cold = measure(kind="consume", bootstrap=node.bootstrap, topic=topic, messages=messages)
+                    client_cold = _consume(node, topic, messages)
                     if number == 0:
                         continue
-                    board.add(CLIENT, name, messages / client["wall_s"])
-                    board.add(CLIENT_COLD, name, messages / client_cold["wall_s"])
+                    board.add(CLIENT, name, client)
+                    board.add(CLIENT_COLD, name, client_cold)
                     board.add(RAW, name, warm.load.bytes_received / warm.load.wall_s)
                     board.add(RAW_CPU, name, warm.broker_cpu_s / warm.load.bytes_received)
                     board.add(RAW_COLD, name, cold.load.bytes_received / cold.load.wall_s)
@@ -66,6 +66,13 @@ def sendfile(arena: Arena) -> None:
                         board.add(Line(f"{way}, page cache", megabytes_per_second), "ottla", rate)
                         cpu = cost.broker_cpu_s / cost.load.bytes_received
                         board.add(Line(f"{way}, broker CPU", milliseconds_per_gigabyte), "ottla", cpu)
+
+
+def _consume(node: Node, topic: str, end_offset: int) -> float:
+    """Messages a second that librdkafka's consumer gets."""
+    messages = end_offset * PARTITIONS
+    plan = {"bootstrap": node.bootstrap, "topic": topic, "partitions": PARTITIONS, "messages": messages}
+    return messages / float(measure(kind="consume", **plan)["wall_s"])
 
 
 def _fill(node: Node, topic: str, requests: int) -> None:
