@@ -19,6 +19,7 @@ from ottla.metadata.records import (
     BrokerRegistrationChangeRecord,
     MetadataRecord,
     NoOpRecord,
+    PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
@@ -84,17 +85,19 @@ OPERATIONS = {"SET": 0, "DELETE": 1, "APPEND": 2, "SUBTRACT": 3}
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What Apache's controller wrote, batch by batch, and what it refused."""
+    """What Apache's controller wrote, but for its signs of life, and what it refused."""
 
-    batches: list[list[MetadataRecord]]
+    records: list[MetadataRecord]
     bootstrap: BootstrapMetadata
     refusals: list[dict[str, Any]]
 
 
-def _batches(file: Path) -> Iterator[list[MetadataRecord]]:
+def _records(file: Path) -> Iterator[MetadataRecord]:
     for batch in batches(file.read_bytes()):
-        if not batch.is_control:
-            yield [decode_record(record.value or b"") for record in decode_records(batch)]
+        for record in () if batch.is_control else decode_records(batch):
+            decoded = decode_record(record.value or b"")
+            if not isinstance(decoded, NoOpRecord):
+                yield decoded
 
 
 @pytest.fixture(scope="module")
@@ -108,31 +111,32 @@ def story(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Story:
         broker.start()
         broker.kill()
         (log,) = (broker.log_dir / "__cluster_metadata-0").glob("*.log")
-        (held,) = [list(batch) for batch in _batches(broker.log_dir / "bootstrap.checkpoint")]
-        return Story(list(_batches(log)), BootstrapMetadata.from_records(held, "Apache"), refusals)
+        bootstrap = BootstrapMetadata.from_records(_records(broker.log_dir / "bootstrap.checkpoint"), "Apache")
+        return Story(list(_records(log)), bootstrap, refusals)
 
 
 class Teller:
-    """Tells a controller of ours, batch by batch, what must have made Apache's write that batch."""
+    """Tells a controller of ours, one by one, what must have made Apache's write its records."""
 
     def __init__(self, story: Story) -> None:
         settings = ControllerSettings(node_id=NODE_ID, cluster_id=CLUSTER_ID, quorum_node_ids=(1,))
         self.world = World(settings, story.bootstrap)
         self.changes = iter(CHANGES)
 
-    def tell(self, theirs: Sequence[MetadataRecord]) -> list[MetadataRecord]:
-        """The records that ours writes."""
+    def tell(self, rest: Sequence[MetadataRecord]) -> list[MetadataRecord]:
+        """The records that ours writes at this point, of which Apache's wrote the ``rest``."""
         before = len(self.world.raft.batches)
-        first, last = theirs[0], theirs[-1]
-        if isinstance(first, BeginTransactionRecord):
+        # Partitions change because of what follows, or else went before with what they changed for.
+        cause = next(record for record in rest if not isinstance(record, PartitionChangeRecord))
+        if isinstance(cause, BeginTransactionRecord):
             self.world.raft.lead(1)
-        elif isinstance(last, RegisterControllerRecord):
-            self._register_controller(last)
-        elif isinstance(last, RegisterBrokerRecord):
-            self._register_broker(last)
-        elif any(isinstance(record, BrokerRegistrationChangeRecord) for record in theirs):
-            self._beat([record for record in theirs if isinstance(record, BrokerRegistrationChangeRecord)])
-        elif isinstance(first, ProducerIdsRecord):
+        elif isinstance(cause, RegisterControllerRecord):
+            self._register_controller(cause)
+        elif isinstance(cause, RegisterBrokerRecord):
+            self._register_broker(cause)
+        elif isinstance(cause, BrokerRegistrationChangeRecord):
+            self._beat(cause)
+        elif isinstance(cause, ProducerIdsRecord):
             request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=self._epoch)
             self.world.controller.allocate_producer_ids(ControllerRequestContext(), request).result()
         else:
@@ -167,18 +171,15 @@ class Teller:
         self.world.clock.advance_ms(60_000)
         self.world.controller.register_broker(ControllerRequestContext(api_version=4), request).result()
 
-    def _beat(self, changes: Sequence[BrokerRegistrationChangeRecord]) -> None:
-        leaving = any(change.in_controlled_shutdown or change.fenced == 1 for change in changes)
-        comes = any(change.fenced == -1 for change in changes)
-        cordoned = [change.cordoned_log_dirs for change in changes if change.cordoned_log_dirs is not None]
+    def _beat(self, change: BrokerRegistrationChangeRecord) -> None:
         fenced = self.world.controller.image.cluster.brokers[1].fenced
         request = BrokerHeartbeatRequest(
             broker_id=1,
             broker_epoch=self._epoch,
             current_metadata_offset=self.world.raft.log_end_offset - 1,
-            want_fence=fenced and not comes,
-            want_shut_down=leaving,
-            cordoned_log_dirs=cordoned[0] if cordoned else None,
+            want_fence=fenced and change.fenced != -1,
+            want_shut_down=bool(change.in_controlled_shutdown) or change.fenced == 1,
+            cordoned_log_dirs=change.cordoned_log_dirs,
         )
         self.world.controller.process_broker_heartbeat(ControllerRequestContext(), request).result()
 
@@ -248,24 +249,23 @@ def _in_order(labels: Labels, records: Sequence[MetadataRecord]) -> list[object]
 @pytest.mark.oracle
 def test_the_same_story_gives_the_same_records(story: Story) -> None:
     teller, our_labels, their_labels = Teller(story), Labels(), Labels()
-    kinds = set()
-    for theirs in story.batches:
-        theirs = [record for record in theirs if not isinstance(record, NoOpRecord)]
-        if not theirs:
-            continue
-        ours = teller.tell(theirs)
+    rest = story.records
+    while rest:
+        ours = teller.tell(rest)
+        assert ours, f"ours writes nothing where Apache's wrote {rest[0]}"
+        theirs, rest = rest[: len(ours)], rest[len(ours) :]
         assert _in_order(our_labels, ours) == _in_order(their_labels, theirs)
-        kinds.update(type(record).__name__ for record in theirs)
     assert next(teller.changes, None) is None, "Apache's log ends before the story does"
+    kinds = {type(record).__name__ for record in story.records}
     assert {"PartitionChangeRecord", "ClearElrRecord", "ProducerIdsRecord", "RemoveTopicRecord"} <= kinds
 
 
 @pytest.mark.oracle
 def test_the_same_mistakes_give_the_same_errors(story: Story) -> None:
     teller = Teller(story)
-    for theirs in story.batches:
-        if not isinstance(theirs[0], NoOpRecord) and next_change_is_left(teller):
-            teller.tell(theirs)
+    rest = story.records
+    while not isinstance(rest[0], ProducerIdsRecord):  # the changes are made, and the broker still runs
+        rest = rest[len(teller.tell(rest)) :]
     for operation, refusal in zip(REFUSED, story.refusals, strict=True):
         try:
             answer: Any = teller.change(operation)
@@ -277,10 +277,3 @@ def test_the_same_mistakes_give_the_same_errors(story: Story) -> None:
         if described not in OUR_OWN_WORDS:
             # Clients say what a code means where the controller says nothing.
             assert (message or "This server does not host this topic-partition.") == refusal["message"], operation
-
-
-def next_change_is_left(teller: Teller) -> bool:
-    """Whether the teller has yet to tell some change: what follows is the shutdown."""
-    left = list(teller.changes)
-    teller.changes = iter(left)
-    return bool(left)
