@@ -4,7 +4,8 @@ A directory is renamed at once, so that a log of the same name can be made, and 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from ottla.common.errors import KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
@@ -16,6 +17,13 @@ from ottla.log.log import Log
 from ottla.log.log_context import LogContext
 
 logger = logging.getLogger(__name__)
+
+
+class Swap(NamedTuple):
+    """Whether a future log is still to take the place of a current one, and whom to tell."""
+
+    is_due: Callable[[], bool] = lambda: True
+    done: Callable[[Log], None] = lambda _log: None
 
 
 class LogRemoval:
@@ -47,24 +55,36 @@ class LogRemoval:
         await self._forget(log.data_directory)
 
     async def replace(
-        self, logs: dict[TopicPartition, Log], future_logs: dict[TopicPartition, Log], topic_partition: TopicPartition
-    ) -> None:
-        """Let the future log of a partition, which has caught up, take the place of the current one."""
+        self,
+        logs: dict[TopicPartition, Log],
+        future_logs: dict[TopicPartition, Log],
+        topic_partition: TopicPartition,
+        swap: Swap,
+    ) -> bool:
+        """Let the future log of a partition take the place of the current one; returns whether it did.
+
+        ``swap.is_due`` is asked once nothing else can happen before ``swap.done`` is told: an append in between would
+        be lost.
+        """
         current, future = logs.get(topic_partition), future_logs.get(topic_partition)
         if current is None or future is None:
             raise KafkaStorageError(f"The current or the future log of {topic_partition} is offline")
         await self._cleaner.abort_and_pause_cleaning(topic_partition)
         try:
+            if not swap.is_due():
+                return False
             future.rename_directory(names.log_dir_name(topic_partition))
             future.update_high_watermark(current.high_watermark)
             future_logs.pop(topic_partition, None)
             logs[topic_partition] = future
+            swap.done(future)
             await self._cleaner.alter_checkpoint_dir(topic_partition, current.data_directory, future.data_directory)
             current.rename_directory(names.delete_dir_name(topic_partition, self._runtime.rng))
             self._schedule(current)
         finally:
             self._cleaner.resume_cleaning((topic_partition,))
         await self._forget(current.data_directory)
+        return True
 
     def schedule_directory(self, path: str, config: LogConfig) -> None:
         """Have a directory deleted that a start has found renamed already."""

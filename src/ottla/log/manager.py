@@ -21,7 +21,7 @@ from ottla.log.directory_checkpoints import DirectoryCheckpoints
 from ottla.log.loader import load_log
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
-from ottla.log.log_removal import LogRemoval
+from ottla.log.log_removal import LogRemoval, Swap
 from ottla.log.log_startup import LogStartup
 from ottla.log.producer_config import ProducerStateManagerConfig
 from ottla.runtime.port import Runtime
@@ -263,9 +263,9 @@ class LogManager:
             self.directories.require_none_offline(f"Can not delete log for {topic_partition}")
         return log
 
-    async def replace_current_with_future(self, topic_partition: TopicPartition) -> None:
-        """Let the copy in another data directory, which has caught up, take the place of a log."""
-        await self._removal.replace(self.logs, self.future_logs, topic_partition)
+    async def replace_current_with_future(self, topic_partition: TopicPartition, swap: Swap | None = None) -> bool:
+        """Let the copy in another data directory, which has caught up, take the place of a log; returns whether."""
+        return await self._removal.replace(self.logs, self.future_logs, topic_partition, swap or Swap())
 
     # -- truncation ---------------------------------------------------------------------------------------------------
 

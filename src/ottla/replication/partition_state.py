@@ -169,7 +169,8 @@ class PartitionState:
         self.log = log
         self.future_log = None
         if self.is_leader and self.leader_epoch_start_offset is not None:
-            log.assign_epoch_start_offset(self.leader_epoch, self.leader_epoch_start_offset)
+            with log.disk.doing("assigning the start of a leader epoch"):
+                log.assign_epoch_start_offset(self.leader_epoch, self.leader_epoch_start_offset)
 
     # -- facts --------------------------------------------------------------------------------------------------------
 

@@ -20,10 +20,11 @@ from ottla.replication.delayed_delete_records import DelayedDeleteRecords, Delet
 from ottla.replication.delayed_fetch import DelayedFetch
 from ottla.replication.hosted_partitions import HostedPartitions
 from ottla.replication.internal_topics import INTERNAL_TOPICS
+from ottla.replication.log_dirs import LogDirs
 from ottla.replication.log_reader import LogReader
 from ottla.replication.partition import Partition
 from ottla.replication.partition_changes import PartitionChanges
-from ottla.replication.ports import AllowAllTransactions, TxnVerifier
+from ottla.replication.ports import AllowAllTransactions, DirectoryAssignments, TxnVerifier
 from ottla.replication.purgatories import Purgatories
 from ottla.replication.read_result import (
     NO_PREFERRED_READ_REPLICA,
@@ -34,6 +35,7 @@ from ottla.replication.read_result import (
     ReadResult,
 )
 from ottla.replication.replica_metrics import BrokerTopicStats, ReplicaMetrics
+from ottla.replication.replica_mover import ReplicaMover
 from ottla.replication.transactional_produce import TransactionalProduce
 from ottla.runtime.port import Runtime
 
@@ -53,6 +55,7 @@ class ReplicaManager:
         purgatories: Purgatories,
         replica_lag_time_max_ms: int = 30_000,
         txn_verifier: TxnVerifier | None = None,
+        directory_assignments: DirectoryAssignments | None = None,
     ) -> None:
         self.node_id = node_id
         self.log_manager = log_manager
@@ -68,7 +71,8 @@ class ReplicaManager:
         self._transactional = TransactionalProduce(
             appender, self.partitions, txn_verifier or AllowAllTransactions(), runtime.clock
         )
-        self._stopped_listeners: list[Callable[[Partition], None]] = []
+        mover = ReplicaMover(runtime, log_manager, purgatories, directory_assignments)
+        self.log_dirs = LogDirs(log_manager, self.partitions, mover)
         self._changes = PartitionChanges(
             runtime,
             log_manager,
@@ -79,7 +83,7 @@ class ReplicaManager:
             stats=self.stats,
             metrics=self.metrics,
             replica_lag_time_max_ms=replica_lag_time_max_ms,
-            on_stopped=self._tell_stopped,
+            on_stopped=mover.stop,
         )
 
     # -- metadata -----------------------------------------------------------------------------------------------------
@@ -89,6 +93,7 @@ class ReplicaManager:
         self.image = image
         if delta is not None:
             await self._changes.apply(delta.local_changes(self.node_id))
+            self.log_dirs.resume()
 
     async def put_aside_strays(self) -> list[TopicPartition]:
         """After the first image: mark the logs stray that do not belong here; returns which."""
@@ -97,14 +102,6 @@ class ReplicaManager:
     def handle_log_dir_failure(self, path: str) -> None:
         """A data directory has gone offline (the log manager's ``on_directory_failure``)."""
         self._changes.handle_log_dir_failure(path)
-
-    def on_stopped(self, listener: Callable[[Partition], None]) -> None:
-        """Have ``listener`` told of each partition that is deleted or whose disk fails, before it is cleared."""
-        self._stopped_listeners.append(listener)
-
-    def _tell_stopped(self, partition: Partition) -> None:
-        for listener in self._stopped_listeners:
-            listener(partition)
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
         """A topic's own configuration, for the log manager."""
