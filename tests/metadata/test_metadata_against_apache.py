@@ -1,13 +1,9 @@
 """Our metadata records, levels and images beside Apache's own classes."""
 
-import json
-import re
-import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from ottla.common.uuid import Uuid
 from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, default_level
@@ -20,74 +16,21 @@ from ottla.metadata.records import (
     RegisterBrokerRecord,
 )
 from ottla.metadata.serde import decode_record, encode_record, record_version
-from ottla.protocol.message import ArrayOf, Field, Message, Type, VersionRange
+from tests.apache.schemas import Comparison, read_schemas
 from tests.metadata.metadata_histories import History, replayed
-from tests.metadata.metadata_messages import ask, random_message
-from tests.oracle import KAFKA_VERSION, Oracle
+from tests.metadata.metadata_messages import ask
+from tests.oracle import Oracle
+from tests.random_messages import random_message
 
 BROKER_ID = 2
 NOTHING_TO_DO = "|||"
 
 
-def _schemas(oracle: Oracle) -> dict[int, dict[str, Any]]:
-    (directory,) = (entry[:-2] for entry in oracle.classpath.split(":") if entry.endswith("/*"))
-    with zipfile.ZipFile(Path(directory) / f"kafka-metadata-{KAFKA_VERSION}.jar") as jar:
-        texts = [jar.read(name).decode() for name in jar.namelist() if re.fullmatch(r"common/metadata/.*\.json", name)]
-    schemas = [json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)) for text in texts]
-    return {schema["apiKey"]: schema for schema in schemas}
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
-
-
-def _default(schema: dict[str, Any]) -> object:
-    text = schema.get("default")
-    if text == "null":
-        return None
-    kind = schema["type"]
-    if kind.startswith("[]"):
-        return ()
-    if kind == "bool":
-        return text == "true"
-    empty = {"string": "", "bytes": b"", "uuid": bytes(16), "float64": 0.0}
-    return empty[kind] if kind in empty else int(text or 0)
-
-
-def _compare_fields(cls: type[Message], schemas: list[dict[str, Any]]) -> None:
-    assert [field.name for field in cls.schema.fields] == [_snake_case(schema["name"]) for schema in schemas], cls
-    for field, schema in zip(cls.schema.fields, schemas, strict=True):
-        _compare_field(cls, field, schema)
-
-
-def _compare_field(cls: type[Message], field: Field, schema: dict[str, Any]) -> None:
-    where = f"{cls.__name__}.{field.name}"
-    assert field.versions == VersionRange.parse(schema["versions"]), where
-    assert field.nullable == VersionRange.parse(schema.get("nullableVersions", "none")), where
-    assert field.tagged == VersionRange.parse(schema.get("taggedVersions", "none")), where
-    assert field.tag == schema.get("tag", -1), where
-    assert getattr(field.default, "bytes", field.default) == _default(schema), where
-    kind, element = schema["type"], field.type
-    if kind.startswith("[]"):
-        assert isinstance(element, ArrayOf), where
-        kind, element = kind[2:], element.element
-    if isinstance(element, Type):
-        assert element.value == kind, where
-    else:
-        assert not isinstance(element, ArrayOf), where
-        assert element.__name__ == kind, where
-        _compare_fields(element, schema["fields"])
-
-
 def test_every_record_is_declared_as_in_apaches_schemas(oracle: Oracle) -> None:
-    schemas = _schemas(oracle)
+    schemas = {schema["apiKey"]: schema for schema in read_schemas(oracle, "kafka-metadata", "common/metadata")}
     assert set(schemas) == set(RECORD_CLASSES)
     for api_key, cls in RECORD_CLASSES.items():
-        schema = schemas[api_key]
-        assert cls.__name__ == schema["name"]
-        assert cls.schema.versions == VersionRange.parse(schema["validVersions"])
-        assert cls.schema.flexible == VersionRange.parse(schema["flexibleVersions"])
-        _compare_fields(cls, schema["fields"])
+        Comparison(schemas[api_key]).check(cls)
 
 
 def test_apache_reads_our_records_and_writes_the_same_bytes(oracle: Oracle, tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ M = TypeVar("M", bound=Message)
 
 Part = bytes | bytearray | memoryview | FileSlice
 
-_readers: dict[tuple[type[Message], int], Callable[[memoryview, int], tuple[Any, int]]] = {}
-_writers: dict[tuple[type[Message], int], Callable[[Message, list[Part], bytearray], bytearray]] = {}
+_readers: dict[type[Message], dict[int, Callable[[memoryview, int], tuple[Any, int]]]] = {}
+_writers: dict[type[Message], dict[int, Callable[[Message, list[Part], bytearray], bytearray]]] = {}
 
 
 def decode(cls: type[M], buffer: Buffer, version: int) -> M:
@@ -35,9 +35,10 @@ def decode(cls: type[M], buffer: Buffer, version: int) -> M:
 
 def decode_from(cls: type[M], view: memoryview, position: int, version: int) -> tuple[M, int]:
     """Read a message that begins at ``position``; also gives the position after it."""
-    reader = _readers.get((cls, version))
-    if reader is None:
-        reader = _readers[cls, version] = compile_reader(cls, version)
+    try:
+        reader = _readers[cls][version]
+    except KeyError:
+        reader = _readers.setdefault(cls, {})[version] = compile_reader(cls, version)
     try:
         return reader(view, position)
     except (IndexError, struct.error):
@@ -54,9 +55,10 @@ def encode(message: Message, version: int) -> bytes:
 def encode_parts(message: Message, version: int, prefix: bytes = b"") -> list[Part]:
     """Write a message, after ``prefix``, as parts to be sent one after the other."""
     cls = type(message)
-    writer = _writers.get((cls, version))
-    if writer is None:
-        writer = _writers[cls, version] = compile_writer(cls, version)
+    try:
+        writer = _writers[cls][version]
+    except KeyError:
+        writer = _writers.setdefault(cls, {})[version] = compile_writer(cls, version)
     parts: list[Part] = []
     tail = writer(message, parts, bytearray(prefix))
     parts.append(tail)

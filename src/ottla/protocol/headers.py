@@ -103,10 +103,12 @@ def response_frame(api_key: ApiKey, version: int, correlation_id: int, body: Mes
         parts = encode_parts(body, version, _SIZE_AND_CORRELATION.pack(0, correlation_id) + b"\0")
     else:
         parts = encode_parts(body, version, _SIZE_AND_CORRELATION.pack(0, correlation_id))
-    size = sum([part.size if isinstance(part, FileSlice) else len(part) for part in parts]) - 4
     first = parts[0]
     assert isinstance(first, bytearray), "the first part is the buffer that holds the header"
-    _SIZE.pack_into(first, 0, size)
+    size = len(first)
+    for part in parts[1:]:
+        size += part.size if isinstance(part, FileSlice) else len(part)
+    _SIZE.pack_into(first, 0, size - 4)
     return parts
 
 

@@ -1,4 +1,15 @@
-"""Compiles the writer of one message version: straight-line code into one growing buffer."""
+"""Compiles the writer of one message version: straight-line code into one growing buffer.
+
+What has a known size is packed together with its neighbours, lengths and empty tagged fields included. The code made
+for a struct of two int32 and a compact string looks like this::
+
+    v0 = m.name.encode()
+    n = len(v0)
+    if n < 127: w += pack_iiB(m.one, m.two, n + 1)
+    else: w += pack_ii(m.one, m.two) + uvarint(n + 1)
+    w += v0
+    w.append(0)
+"""
 
 import struct
 from collections.abc import Callable
@@ -6,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from ottla.protocol.file_slice import FileSlice
-from ottla.protocol.fixed_types import STRUCT_CODES, present, tagged
+from ottla.protocol.fixed_types import STRUCT_CODES, array_packer, present, tagged
 from ottla.protocol.message import ArrayOf, Field, Message, Type
 from ottla.protocol.varint import uvarint
 
@@ -29,8 +40,9 @@ class _WriterSource:
         self.version = version
         self.flexible = flexible
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"uvarint": uvarint, "pack": struct.pack, "FileSlice": FileSlice}
+        self.names: dict[str, Any] = {"uvarint": uvarint, "FileSlice": FileSlice}
         self._ids = count()
+        self._run: list[tuple[str, str]] = []
 
     def _variable(self) -> str:
         return f"v{next(self._ids)}"
@@ -38,32 +50,36 @@ class _WriterSource:
     def _emit(self, indent: str, *lines: str) -> None:
         self.lines.extend(indent + line for line in lines)
 
-    def _packer(self, codes: str) -> str:
+    def _write(self, run: list[tuple[str, str]]) -> str:
+        """A statement: write a run."""
+        if len(run) == 1 and run[0][0] in "Bx":
+            return f"w.append({run[0][1]})"
+        return f"w += {self._packed(run)}"
+
+    def _packed(self, run: list[tuple[str, str]]) -> str:
+        """An expression: the bytes of a run."""
+        codes = "".join(code for code, _value in run)
         name = f"pack_{codes.replace('?', 'o')}"
         self.names[name] = struct.Struct(f">{codes}").pack
-        return name
+        return f"{name}({', '.join(value for code, value in run if code != 'x')})"
+
+    def _end_run(self, indent: str) -> None:
+        if self._run:
+            self._emit(indent, self._write(self._run))
+            self._run = []
 
     def struct(self, cls: type[Message], owner: str, indent: str) -> None:
         """Emit the writing of the struct in the variable ``owner``."""
-        run: list[Field] = []
         for field in present(cls, self.version):
-            if field.type in STRUCT_CODES:
-                run.append(field)
-                continue
-            self._fixed_run(run, owner, indent)
-            run = []
-            self._value(field, owner, indent)
-        self._fixed_run(run, owner, indent)
+            if isinstance(field.type, Type) and field.type in STRUCT_CODES:
+                self._run.append((STRUCT_CODES[field.type], f"{owner}.{field.name}"))
+            else:
+                self._value(field, owner, indent)
         if self.flexible:
             self._tagged_fields(cls, owner, indent)
         elif not present(cls, self.version):
             self._emit(indent, "pass")
-
-    def _fixed_run(self, run: list[Field], owner: str, indent: str) -> None:
-        if run:
-            codes = "".join(STRUCT_CODES[field.type] for field in run if isinstance(field.type, Type))
-            values = ", ".join(f"{owner}.{field.name}" for field in run)
-            self._emit(indent, f"w += {self._packer(codes)}({values})")
+        self._end_run(indent)
 
     def _value(self, field: Field, owner: str, indent: str) -> None:
         variable = self._variable()
@@ -72,6 +88,7 @@ class _WriterSource:
             self._struct_value(field, field.type, variable, indent)
             return
         if self.version in field.nullable:
+            self._end_run(indent)
             self._emit(indent, f"if {variable} is None:", f"    w += {self._null(field)!r}", "else:")
             indent += "    "
         if isinstance(field.type, ArrayOf):
@@ -79,6 +96,8 @@ class _WriterSource:
         else:
             assert isinstance(field.type, Type)
             self._primitive(field, field.type, variable, indent)
+        if self.version in field.nullable:
+            self._end_run(indent)
 
     def _null(self, field: Field) -> bytes:
         if self.flexible and field.flexible:
@@ -87,6 +106,7 @@ class _WriterSource:
 
     def _struct_value(self, field: Field, cls: type[Message], variable: str, indent: str) -> None:
         if self.version in field.nullable:
+            self._end_run(indent)
             self._emit(indent, f"if {variable} is None:", "    w.append(255)", "else:", "    w.append(1)")
             self.struct(cls, variable, indent + "    ")
             return
@@ -96,16 +116,20 @@ class _WriterSource:
         self.struct(cls, variable, indent)
 
     def _length(self, field: Field, length: str, short: bool, indent: str) -> None:
-        if self.flexible and field.flexible:
-            self._emit(indent, f"w += uvarint({length} + 1)")
-        else:
-            self._emit(indent, f"w += {self._packer('h' if short else 'i')}({length})")
+        if not (self.flexible and field.flexible):
+            self._run.append(("h" if short else "i", length))
+            self._end_run(indent)
+            return
+        run, self._run = self._run, []
+        self._emit(indent, f"n = {length}", f"if n < 127: {self._write([*run, ('B', 'n + 1')])}")
+        before = f"{self._packed(run)} + " if run else ""
+        self._emit(indent, f"else: w += {before}uvarint(n + 1)")
 
     def _primitive(self, field: Field, kind: Type, variable: str, indent: str) -> None:
         if kind in STRUCT_CODES:
-            self._emit(indent, f"w += {self._packer(STRUCT_CODES[kind])}({variable})")
+            self._run.append((STRUCT_CODES[kind], variable))
         elif kind is Type.UUID:
-            self._emit(indent, f"w += {variable}.bytes")
+            self._run.append(("16s", f"{variable}.bytes"))
         elif kind is Type.RECORDS:
             size = self._variable()
             sized = f"{variable}.size if isinstance({variable}, FileSlice) else len({variable})"
@@ -121,45 +145,54 @@ class _WriterSource:
             self._emit(indent, f"w += {variable}")
 
     def _array(self, field: Field, element: Type | type[Message], variable: str, indent: str) -> None:
-        self._length(field, f"len({variable})", short=False, indent=indent)
         if isinstance(element, Type) and element in STRUCT_CODES:
             code = STRUCT_CODES[element]
-            self._emit(indent, f'w += pack(f">{{len({variable})}}{code}", *{variable})')
+            compact = self.flexible and field.flexible
+            self.names[f"pack_array_{code}"] = array_packer(code, compact)
+            self._end_run(indent)
+            self._emit(indent, f"w += pack_array_{code}({variable})")
             return
+        self._length(field, f"len({variable})", short=False, indent=indent)
         item = self._variable()
         self._emit(indent, f"for {item} in {variable}:")
+        inner = indent + "    "
         if isinstance(element, Type):
-            one = Field(element, "0+")
-            self._primitive(one, element, item, indent + "    ")
+            self._primitive(Field(element, "0+"), element, item, inner)
+            self._end_run(inner)
         else:
-            self.struct(element, item, indent + "    ")
+            self.struct(element, item, inner)
 
     def _tagged_fields(self, cls: type[Message], owner: str, indent: str) -> None:
         """Emit the tagged fields that differ from their default; each is written aside first, for its size."""
         known = tagged(cls, self.version)
         if not known:
-            self._emit(indent, "w.append(0)")
+            self._run.append(("x", "0"))
             return
+        self._end_run(indent)
         outer, tags = self._variable(), self._variable()
+        self._emit(indent, f"if {' or '.join(self._differs(field, owner) for field in known)}:")
+        indent += "    "
         self._emit(indent, f"{outer} = w", f"{tags} = []")
         for field in known:
             self._emit(indent, f"if {self._differs(field, owner)}:", "    w = bytearray()")
             self._value(field, owner, indent + "    ")
+            self._end_run(indent + "    ")
             self._emit(indent, f"    {tags}.append(({field.tag}, w))")
         self._emit(indent, f"w = {outer}", f"w += uvarint(len({tags}))")
         tag, body = self._variable(), self._variable()
         self._emit(indent, f"for {tag}, {body} in {tags}:", f"    w += uvarint({tag}) + uvarint(len({body})) + {body}")
+        self._emit(indent[4:], "else:", "    w.append(0)")
 
     def _differs(self, field: Field, owner: str) -> str:
         """An expression: whether a tagged field holds something other than its default."""
         value = f"{owner}.{field.name}"
-        if isinstance(field.type, ArrayOf):
-            return f"{value}" if field.default is not None else f"{value} is not None"
+        if field.default == ():
+            return f"({value} is None or {value})" if self.version in field.nullable else value
         if field.default is None:
             if isinstance(field.type, type) and self.version not in field.nullable:
                 constructor = f"new_{field.type.__name__}"
                 self.names[constructor] = field.type
-                return f"{value} is not None and {value} != {constructor}()"
+                return f"({value} is not None and {value} != {constructor}())"
             return f"{value} is not None"
         default = f"default_{field.name}_{len(self.names)}"
         self.names[default] = field.default

@@ -53,7 +53,7 @@ class FetchSnapshotResponsePartitionSnapshot(Message):
     current_leader: LeaderIdAndEpoch | None = field(LeaderIdAndEpoch, "0+", default=None, tag=0, tagged="0+")
     size: int = field(INT64, "0+", default=0)
     position: int = field(INT64, "0+", default=0)
-    unaligned_records: Records | None = field(RECORDS, "0+", default=None)
+    unaligned_records: Records = field(RECORDS, "0+", default=b"")
 
 
 class FetchSnapshotResponseTopicSnapshot(Message):

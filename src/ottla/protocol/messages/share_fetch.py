@@ -62,7 +62,7 @@ class PartitionData(Message):
     acknowledge_error_code: int = field(INT16, "0+", default=0)
     acknowledge_error_message: str | None = field(STRING, "0+", default=None, nullable="0+")
     current_leader: LeaderIdAndEpoch | None = field(LeaderIdAndEpoch, "0+", default=None)
-    records: Records | None = field(RECORDS, "0+", default=None, nullable="0")
+    records: Records | None = field(RECORDS, "0+", default=b"", nullable="0")
     acquired_records: Sequence[AcquiredRecords] = field(ArrayOf(AcquiredRecords), "0+", default=())
 
 
