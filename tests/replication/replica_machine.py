@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ottla.metrics.registry import Registry
-
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log.log import Log
@@ -24,9 +22,11 @@ from ottla.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from ottla.metrics.registry import Registry
 from ottla.purgatory.timer import Timer
 from ottla.replication.append_result import AppendResult
 from ottla.replication.partition import Partition
+from ottla.replication.ports import TxnVerifier
 from ottla.replication.purgatories import Purgatories
 from ottla.replication.read_result import FetchParams, FetchPartition, ReadResult
 from ottla.replication.replica_manager import ReplicaManager
@@ -58,7 +58,13 @@ class Answer:
 class Broker:
     """Broker 1. ``create`` makes topics; ``machine`` has the clock and the disks."""
 
-    def __init__(self, *directories: str, machine: Machine | None = None, **config: object) -> None:
+    def __init__(
+        self,
+        *directories: str,
+        machine: Machine | None = None,
+        txn_verifier: TxnVerifier | None = None,
+        **config: object,
+    ) -> None:
         self.machine = machine or Machine(*(directories or (A,)), **config)
         self.registry = Registry()
         self.image = MetadataImage()
@@ -75,7 +81,12 @@ class Broker:
         self.purgatories = Purgatories.create(lambda: Timer(clock.monotonic_ms))
         run(self.log_manager.start())
         self.manager = ReplicaManager(
-            self.machine.runtime, self.log_manager, NODE, registry=self.registry, purgatories=self.purgatories
+            self.machine.runtime,
+            self.log_manager,
+            NODE,
+            registry=self.registry,
+            purgatories=self.purgatories,
+            txn_verifier=txn_verifier,
         )
 
     @property
