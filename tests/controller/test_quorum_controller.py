@@ -21,6 +21,7 @@ from ottla.metadata.records import (
     NoOpRecord,
     TopicRecord,
 )
+from ottla.metrics import Registry
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.errors import NotLeaderError
 from tests.controller.controller_world import (
@@ -256,6 +257,23 @@ def test_the_metrics_count_the_committed_state():
     assert gauges["LastAppliedRecordTimestamp"] == world.clock.now_ms()
     assert gauges["MetadataErrorCount"] == 0
     assert world.controller.metrics.event_queue_processing_time_ms.count == gauges["EventQueueOperationsStartedCount"]
+
+
+def test_the_metrics_are_shown_under_apaches_names():
+    world = World()
+    registry = Registry()
+    world.controller.metrics.register(registry)
+    world.raft.lead(1)
+    world.register(1)
+    shown = {family.name: family for family in registry.collect(0)}
+    active = shown["kafka_controller_KafkaController_ActiveControllerCount"].metrics[()]
+    assert active.read() == 1
+    assert shown["kafka_controller_ControllerEventManager_EventQueueProcessingTimeMs"].metrics[()].count == 1
+    lag = "kafka_controller_KafkaController_LastAppliedRecordLagMs"
+    assert shown[lag].metrics[()].read() == 0
+    world.raft.lose(None, 2)
+    world.clock.advance_ms(70)
+    assert shown[lag].metrics[()].read() == 70
 
 
 def test_a_result_that_is_not_atomic_is_cut_into_batches(monkeypatch):

@@ -1,21 +1,50 @@
 """The controller's metrics, under Apache's names: kafka.controller:type=KafkaController and ControllerEventManager."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
 
 from ottla.controller.pending_log import PendingLog
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.partition_registration import NO_LEADER
 from ottla.metrics import Histogram
+from ottla.metrics.registry import Registry, metric_name
+
+_GAUGES: Final = (
+    ("ActiveControllerCount", "active_controller_count", "1 on the active controller"),
+    ("ActiveBrokerCount", "active_broker_count", "Registered brokers that are not fenced"),
+    ("FencedBrokerCount", "fenced_broker_count", "Registered brokers that are fenced"),
+    ("ControlledShutdownBrokerCount", "controlled_shutdown_broker_count", "Brokers that are about to shut down"),
+    ("GlobalTopicCount", "global_topic_count", "Topics"),
+    ("GlobalPartitionCount", "global_partition_count", "Partitions"),
+    ("OfflinePartitionsCount", "offline_partitions_count", "Partitions without a leader"),
+    (
+        "PreferredReplicaImbalanceCount",
+        "preferred_replica_imbalance_count",
+        "Partitions that their preferred replica does not lead",
+    ),
+    ("LastAppliedRecordOffset", "last_applied_record_offset", "The last offset in the controller's state"),
+    ("LastCommittedRecordOffset", "last_committed_record_offset", "The last committed offset"),
+    ("LastAppliedRecordTimestamp", "last_applied_record_timestamp", "When the last record was appended"),
+    ("LastAppliedRecordLagMs", "last_applied_record_lag_ms", "How long ago that was, on standby"),
+    ("TimedOutBrokerHeartbeatCount", "timed_out_broker_heartbeat_count", "Heartbeats that waited for too long"),
+    ("NewActiveControllersCount", "new_active_controllers_count", "Elections of a controller that this node saw"),
+    ("EventQueueOperationsStartedCount", "operations_started", "Operations begun"),
+    ("EventQueueOperationsTimedOutCount", "operations_timed_out", "Operations that never began"),
+    ("MetadataErrorCount", "metadata_error_count", "Errors of the controller itself"),
+)
 
 
 class ControllerMetrics:
     """Counters that the controller raises, and gauges that are read from its state.
 
-    Partitions are counted when somebody asks, once an image.
+    Partitions are counted when somebody asks, once an image. Operations begin when they are called, so that none
+    waits in a queue or times out there.
     """
 
-    def __init__(self, log: PendingLog) -> None:
+    def __init__(self, log: PendingLog, now_ms: Callable[[], int]) -> None:
         self._log = log
+        self._now_ms = now_ms
         self._counted_image: MetadataImage | None = None
         self._counts = (0, 0, 0)
         self.event_queue_time_ms = Histogram()
@@ -26,24 +55,24 @@ class ControllerMetrics:
         self.operations_started = 0
         self.operations_timed_out = 0
 
+    def register(self, registry: Registry) -> None:
+        """Show everything as ``kafka.controller:type=KafkaController`` and ``ControllerEventManager``."""
+        for name, attribute, text in _GAUGES:
+            read = partial(getattr, self, attribute)
+            registry.gauge(metric_name("kafka.controller", "KafkaController", name), text, read)
+        self.event_queue_time_ms = registry.histogram(
+            metric_name("kafka.controller", "ControllerEventManager", "EventQueueTimeMs"),
+            "Milliseconds before operations begin",
+        )
+        self.event_queue_processing_time_ms = registry.histogram(
+            metric_name("kafka.controller", "ControllerEventManager", "EventQueueProcessingTimeMs"),
+            "Milliseconds until operations are committed",
+        )
+
     def gauges(self) -> Iterator[tuple[str, int]]:
         """Every number by Apache's name."""
-        yield "ActiveControllerCount", self.active_controller_count
-        yield "ActiveBrokerCount", self.active_broker_count
-        yield "FencedBrokerCount", self.fenced_broker_count
-        yield "ControlledShutdownBrokerCount", self.controlled_shutdown_broker_count
-        yield "GlobalTopicCount", self.global_topic_count
-        yield "GlobalPartitionCount", self.global_partition_count
-        yield "OfflinePartitionsCount", self.offline_partitions_count
-        yield "PreferredReplicaImbalanceCount", self.preferred_replica_imbalance_count
-        yield "LastAppliedRecordOffset", self.last_applied_record_offset
-        yield "LastCommittedRecordOffset", self.last_committed_record_offset
-        yield "LastAppliedRecordTimestamp", self.last_applied_record_timestamp
-        yield "TimedOutBrokerHeartbeatCount", self.timed_out_broker_heartbeat_count
-        yield "NewActiveControllersCount", self.new_active_controllers_count
-        yield "EventQueueOperationsStartedCount", self.operations_started
-        yield "EventQueueOperationsTimedOutCount", self.operations_timed_out
-        yield "MetadataErrorCount", self.metadata_error_count
+        for name, attribute, _ in _GAUGES:
+            yield name, getattr(self, attribute)
 
     @property
     def active_controller_count(self) -> int:
@@ -99,6 +128,11 @@ class ControllerMetrics:
     def last_applied_record_timestamp(self) -> int:
         """When the last batch in the state was appended."""
         return self._log.last_applied_time_ms
+
+    @property
+    def last_applied_record_lag_ms(self) -> int:
+        """How far a standby is behind, 0 on the active controller."""
+        return 0 if self._log.epoch is not None else self._now_ms() - self._log.last_applied_time_ms
 
     @property
     def _image(self) -> MetadataImage:

@@ -57,7 +57,7 @@ class ControllerDriver:
         self._gone_broker_id: int | None = settings.node_id
         self._sessions: BrokerHeartbeats | None = None
         self._leader_id: int | None = None
-        self.metrics = ControllerMetrics(self._log)
+        self.metrics = ControllerMetrics(self._log, clock.now_ms)
 
     @property
     def epoch(self) -> int | None:

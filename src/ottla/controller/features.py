@@ -104,8 +104,10 @@ def _update_feature(
     if name == METADATA_VERSION:
         return [_metadata_version_record(current, level, update.upgrade_type)]
     if name == KRAFT_VERSION:
-        if level != current:
-            raise _invalid(name, level, "Can't change the version of this feature while voters are static.")
+        if level < current:
+            raise _invalid(name, level, "Can't downgrade the version of this feature.")
+        if level > current:
+            raise _invalid(name, level, "Upgrading the version of this feature is not supported yet.")
         # So that there is an offset whose commit answers the request.
         return [NoOpRecord()] if is_upgrade else []
     try:
