@@ -100,6 +100,8 @@ class ControllerServer:
         )
         self.loader = MetadataLoader(lambda: self.raft.high_watermark, fatal_fault)
         self.controller = QuorumController(runtime, self.raft, self._settings(cluster_id), self._bootstrap())
+        self.raft.metrics.register(registry)
+        self.controller.metrics.register(registry)
         self.services = ControllerServices(
             node_id=kraft.node_id,
             cluster_id=cluster_id,
@@ -141,6 +143,8 @@ class ControllerServer:
             default_replication_factor=config.server.default_replication_factor,
             delete_topic_enable=config.server.delete_topic_enable,
             static_config=config.originals,
+            broker_values=config.values,
+            topic_defaults=config.log.topic_defaults(),
             quorum_node_ids=tuple(config.kraft.controller_quorum_voters) or (config.kraft.node_id,),
             broker_session_timeout_ms=config.kraft.broker_session_timeout_ms,
             metadata_max_idle_interval_ms=config.kraft.metadata_max_idle_interval_ms,
