@@ -204,10 +204,17 @@ class Broker:
         return result
 
     def follower_fetch(
-        self, replica_id: int, offset: int, topic_partition: TopicPartition = T0, *, start: int = 0, **request: int
+        self,
+        replica_id: int,
+        offset: int,
+        topic_partition: TopicPartition = T0,
+        *,
+        start: int = 0,
+        current_leader_epoch: int = -1,
     ) -> Answer:
         """A follower asks for what follows ``offset``; it has everything below."""
-        fetch = FetchPartition(topic_partition, offset, 1 << 20, log_start_offset=start, **request)
+        fetch = FetchPartition(topic_partition, offset, 1 << 20, log_start_offset=start)
+        fetch.current_leader_epoch = current_leader_epoch
         return self.fetch(
             fetch, replica_id=replica_id, replica_epoch=100 + replica_id, isolation=FetchIsolation.LOG_END
         )

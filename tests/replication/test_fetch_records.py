@@ -8,7 +8,7 @@ from ottla.common.uuid import Uuid
 from ottla.log.readable_log import FetchIsolation
 from ottla.replication.read_result import UNCHANGED, FetchPartition, ReadResult
 from tests.log.log_machine import NOW_MS, batch, end_transaction, offsets_in
-from tests.replication.replica_machine import NODE, T0, Broker
+from tests.replication.replica_machine import NODE, T0, Answer, Broker
 
 T1 = TopicPartition("topic", 1)
 COMMITTED = FetchIsolation.TXN_COMMITTED
@@ -189,20 +189,20 @@ def test_what_ends_the_leadership_ends_the_waiting(isolation: FetchIsolation) ->
     broker = Broker()
     topic_id = broker.create(replicas=(NODE, 2))
 
-    def waiting(**request: int) -> object:
-        fetch = FetchPartition(T0, 0, 1 << 20, **request)
+    def waiting(current_leader_epoch: int = -1) -> Answer:
+        fetch = FetchPartition(T0, 0, 1 << 20, current_leader_epoch=current_leader_epoch)
         return broker.fetch(fetch, max_wait_ms=500, isolation=isolation)
 
     fenced = waiting(current_leader_epoch=0)
     broker.change(topic_id, leader=NODE)
-    assert fenced.one.error_code == ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[attr-defined]
+    assert fenced.one.error_code == ErrorCode.FENCED_LEADER_EPOCH
     stepped_down = waiting()
     broker.change(topic_id, leader=2)
-    assert stepped_down.one.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER  # type: ignore[attr-defined]
+    assert stepped_down.one.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     broker.change(topic_id, leader=NODE)
     deleted = waiting()
     broker.delete(topic_id)
-    assert deleted.one.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # type: ignore[attr-defined]
+    assert deleted.one.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_failing_disk_ends_the_waiting() -> None:

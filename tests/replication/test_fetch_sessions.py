@@ -235,8 +235,7 @@ def test_an_id_without_a_name_is_an_error_until_the_name_is_known() -> None:
     broker.create("named", topic_id=IDS[0])
     context = sessions.context(answer.session_id, 1, version=13, names={IDS[0]: "named"})
     assert context.fetches[0].topic_partition == ("named", 0)
-    (result,) = broker.fetch(*context.fetches).results or ()
-    assert result.error_code == 0
+    assert broker.fetch(*context.fetches).one.error_code == 0
 
 
 def test_a_topic_made_again_is_another_topic_to_a_session() -> None:
@@ -248,10 +247,10 @@ def test_a_topic_made_again_is_another_topic_to_a_session() -> None:
     context = sessions.context(session_id, 1, version=13)
     assert broker.fetch(*context.fetches).results == [UNCHANGED]
     broker.delete(first)
-    (gone,) = broker.fetch(*sessions.context(session_id, 2, version=13).fetches).results or ()
+    gone = broker.fetch(*sessions.context(session_id, 2, version=13).fetches).one
     assert gone.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     broker.create("topic", topic_id=IDS[1])
-    (other,) = broker.fetch(*sessions.context(session_id, 3, version=13).fetches).results or ()
+    other = broker.fetch(*sessions.context(session_id, 3, version=13).fetches).one
     assert other.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
 
 

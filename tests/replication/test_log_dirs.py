@@ -90,7 +90,7 @@ def test_what_is_appended_while_the_copy_is_flushed_is_not_lost() -> None:
             appended.append(broker.append().base_offset)
         return await replace(*args)  # type: ignore[arg-type]
 
-    broker.log_manager.replace_current_with_future = replace_after_an_append  # type: ignore[method-assign]
+    broker.log_manager.replace_current_with_future = replace_after_an_append  # type: ignore[assignment,method-assign]
     target = other(broker)
     move(broker, target)
     assert appended == [3]
