@@ -36,6 +36,14 @@ _ROUND_AGAIN: Final = 2
 """After a round with at least so many requests it pays to look for more without going back to the event loop."""
 
 
+_API_VERSIONS: Final = ApiKey.API_VERSIONS
+_SEND: Final = ResponseKind.SEND
+_THROTTLING: Final = {
+    ResponseKind.START_THROTTLING: MuteEvent.THROTTLE_STARTED,
+    ResponseKind.END_THROTTLING: MuteEvent.THROTTLE_ENDED,
+}
+
+
 class ApiVersions(Protocol):
     """Which requests a plane serves."""
 
@@ -106,12 +114,12 @@ class Plane:
         size = len(frame)
         try:
             header, position = parse_request_header(frame)
-            if header.api_key is not ApiKey.API_VERSIONS and not self._is_enabled(header.api_key, header.api_version):
+            api_key, version, _correlation_id, _client_id = header
+            if not self._is_enabled(api_key, version) and api_key is not _API_VERSIONS:
                 self._refuse(
                     channel,
                     memory_bytes,
-                    f"Received request for disabled api with key {header.api_key:d} ({header.api_key.name}) "
-                    f"and version {header.api_version}",
+                    f"Received request for disabled api with key {api_key:d} ({api_key.name}) and version {version}",
                 )
                 return
         except KafkaError as error:
@@ -179,7 +187,13 @@ class Plane:
         while responses:
             kind, request = responses.popleft()
             try:
-                now_ns = self._process_response(kind, request, now_ns)
+                if kind is _SEND:
+                    request.response_dequeue_time_ns = now_ns
+                    if request.memory_bytes:
+                        request.release_buffer()
+                    now_ns = self._send(request.channel, request)
+                else:
+                    now_ns = self._process_response(kind, request, now_ns)
             except Exception:  # noqa: BLE001  a bug of ours that one connection met must not end the others
                 _log.exception("Exception while processing response for %s", request.channel.connection_id)
                 self.selector.close(request.channel)
@@ -188,17 +202,15 @@ class Plane:
         return now_ns
 
     def _process_response(self, kind: ResponseKind, request: Request, now_ns: int) -> int:
+        """Carry out an answer that sends nothing; returns the time."""
         channel = request.channel
-        if kind is ResponseKind.START_THROTTLING or kind is ResponseKind.END_THROTTLING:
+        event = _THROTTLING.get(kind)
+        if event is not None:
             if not channel.closed:
-                starts = kind is ResponseKind.START_THROTTLING
-                event = MuteEvent.THROTTLE_STARTED if starts else MuteEvent.THROTTLE_ENDED
                 self.selector.handle_mute_event(channel, event)
             return now_ns
         request.response_dequeue_time_ns = now_ns
         request.release_buffer()
-        if kind is ResponseKind.SEND:
-            return self._send(channel, request)
         self._complete(request, now_ns)
         if kind is ResponseKind.CLOSE_CONNECTION:
             self.selector.close(channel)

@@ -179,8 +179,12 @@ class Request:
 
     def send(self, parts: Sequence[Part]) -> None:
         """Answer with bytes; the parts are one frame, the size of four bytes included."""
+        assert self.response_complete_time_ns == NOT_YET, f"a second answer to {self}"
         self.response = parts
-        self._complete(_SEND)
+        now_ns = self.response_complete_time_ns = perf_counter_ns()
+        if self.api_local_complete_time_ns == NOT_YET:
+            self.api_local_complete_time_ns = now_ns
+        self.channel.request_channel.send_response(_SEND, self)
 
     def no_op(self) -> None:
         """Answer nothing, as a produce with acks=0 wants it; the connection's next request may come."""
