@@ -15,14 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ottla.common.errors import KafkaError
-from ottla.common.uuid import Uuid
 from ottla.config.kafka_config import KafkaConfig
 from ottla.config.properties import parse
-from ottla.log.meta_properties import read_meta_properties
 from ottla.raft.errors import FormatterError
 from ottla.runtime.live import AsyncioRuntime
-from ottla.server.node import Node
-from ottla.server.storage import FormatOptions, format_storage
+from ottla.server.node import Node, raise_open_files_limit
+from ottla.server.storage import format_if_new
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         properties = read_properties(options.file, options.override)
         config = KafkaConfig.from_props(properties)
-        return asyncio.run(_run(config, format_if_new=options.file is None))
+        return asyncio.run(_run(config, format_new=options.file is None))
     except (KafkaError, FormatterError, OSError, ValueError) as error:
         sys.stderr.write(f"ottla server: {error}\n")
         return 1
@@ -77,9 +75,15 @@ def read_properties(file: str | None, overrides: Sequence[str]) -> dict[str, str
     return properties
 
 
-async def _run(config: KafkaConfig, *, format_if_new: bool) -> int:
-    if format_if_new:
-        await _format_if_new(config)
+async def _run(config: KafkaConfig, *, format_new: bool) -> int:
+    raise_open_files_limit()
+    if format_new:
+        runtime = AsyncioRuntime()
+        try:
+            for line in await format_if_new(runtime, config):
+                _say(line)
+        finally:
+            runtime.close()
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -92,20 +96,6 @@ async def _run(config: KafkaConfig, *, format_if_new: bool) -> int:
     logger.info("Stopping")
     await node.stop()
     return 0 if node.fault is None else 1
-
-
-async def _format_if_new(config: KafkaConfig) -> None:
-    """Make a data directory of its own for a node that was given none."""
-    runtime = AsyncioRuntime()
-    try:
-        if read_meta_properties(runtime.files, config.metadata_log_dir) is not None:
-            return
-        dynamic = not config.kraft.controller_quorum_voters
-        options = FormatOptions(standalone=dynamic, ignore_formatted=True)
-        for line in await format_storage(runtime, config, str(Uuid.random(runtime.rng)), options):
-            _say(line)
-    finally:
-        runtime.close()
 
 
 def _say(line: str) -> None:

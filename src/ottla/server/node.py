@@ -18,6 +18,7 @@ from ottla.metrics.exposition import render
 from ottla.metrics.registry import Registry
 from ottla.network.reactor import Reactor
 from ottla.runtime.live import AsyncioRuntime
+from ottla.runtime.port import Files
 from ottla.server.authorizer import AllowAll
 from ottla.server.broker_lifecycle import BrokerState
 from ottla.server.broker_server import BrokerServer
@@ -33,9 +34,16 @@ class Node:
     """See the module. One of them lives on an event loop; ``start`` and ``stop`` are each called once."""
 
     def __init__(
-        self, config: KafkaConfig, *, on_fatal_fault: Callable[[str, BaseException], None] | None = None
+        self,
+        config: KafkaConfig,
+        *,
+        on_fatal_fault: Callable[[str, BaseException], None] | None = None,
+        files: Files | None = None,
     ) -> None:
-        """``on_fatal_fault`` ends the process; without it a fault is kept in ``fault``."""
+        """``on_fatal_fault`` ends the process; without it a fault is kept in ``fault``.
+
+        ``files`` is the file system, unless it is the machine's own.
+        """
         if set(config.kraft.process_roles) != {"broker", "controller"}:
             raise InvalidConfigError(
                 f"process.roles={','.join(config.kraft.process_roles)} is not supported yet: a node is broker and "
@@ -45,7 +53,7 @@ class Node:
         self.registry = Registry()
         self.fault: BaseException | None = None
         self._on_fatal_fault = on_fatal_fault
-        self._runtime = AsyncioRuntime()
+        self._runtime = AsyncioRuntime(files)
         self._controller: ControllerServer | None = None
         self._broker: BrokerServer | None = None
         self._metrics: MetricsEndpoint | None = None
@@ -63,7 +71,6 @@ class Node:
             raise
 
     async def _start(self) -> None:
-        raise_open_files_limit()
         config, runtime = self.config, self._runtime
         self.cluster_id = cluster_id_of(runtime, config)
         dynamic = DynamicConfig(config)

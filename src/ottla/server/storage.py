@@ -75,6 +75,15 @@ async def format_storage(
     )
 
 
+async def format_if_new(runtime: Runtime, config: KafkaConfig) -> list[str]:
+    """Format the directories of a node that stands alone, unless they are; returns what to print."""
+    if read_meta_properties(runtime.files, config.metadata_log_dir) is not None:
+        return []
+    dynamic = not config.kraft.controller_quorum_voters
+    options = FormatOptions(standalone=dynamic, ignore_formatted=True)
+    return await format_storage(runtime, config, str(Uuid.random(runtime.rng)), options)
+
+
 def _levels(options: FormatOptions) -> tuple[MetadataVersion, dict[str, int]]:
     """The metadata.version and the levels of all other features."""
     if options.release_version is not None and METADATA_VERSION in options.features:
