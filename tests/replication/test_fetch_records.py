@@ -99,6 +99,10 @@ def test_where_the_logs_part_is_told_instead_of_records() -> None:
     assert (beyond.diverging_epoch.leader_epoch, beyond.diverging_epoch.end_offset) == (0, 4)
     assert beyond.records is None
     assert broker.fetch(FetchPartition(T0, 4, 1000, last_fetched_epoch=0)).one.diverging_epoch is None
+    broker.change(topic_id, leader=NODE)
+    broker.change(topic_id, leader=NODE)  # epoch 3 begins at 6; epoch 2 wrote nothing
+    never_here = broker.fetch(FetchPartition(T0, 5, 1000, last_fetched_epoch=2)).one
+    assert never_here.diverging_epoch == (0, 1, 6)
     unknown = broker.fetch(FetchPartition(T0, 4, 1000, last_fetched_epoch=9)).one
     assert unknown.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 

@@ -125,7 +125,8 @@ def test_every_reason_to_be_named() -> None:
 def test_a_partition_is_named_again_when_its_error_goes_away() -> None:
     sessions = Sessions()
     session_id = sessions.create()
-    assert indexes(sessions.context(session_id, 1).response([ReadResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)])) == [0]
+    error = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED, 5, 5, 0, 5)
+    assert indexes(sessions.context(session_id, 1).response([error])) == [0]
     assert indexes(sessions.context(session_id, 2).response([nothing()])) == [0]
     assert indexes(sessions.context(session_id, 3).response([nothing()])) == []
 
