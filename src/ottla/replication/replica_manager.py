@@ -130,14 +130,27 @@ class ReplicaManager:
         timeout_ms: int,
         respond: Respond,
         *,
+        internal_topics_allowed: bool = False,
         supports_epoch_bump: bool = False,
     ) -> None:
-        """Append a client's records; those of a transaction after the coordinator has been asked."""
+        """Append a client's records; those of a transaction after the coordinator has been asked.
+
+        ``supports_epoch_bump``: the client speaks transactions v2. INVALID_PRODUCER_ID_MAPPING is raised for a
+        transaction with records of two producers.
+        """
         if transactional_id is None:
-            self.append_records(entries, required_acks, timeout_ms, respond)
+            self.append_records(
+                entries, required_acks, timeout_ms, respond, internal_topics_allowed=internal_topics_allowed
+            )
         else:
             self._transactional.produce(
-                transactional_id, entries, required_acks, timeout_ms, respond, supports_epoch_bump=supports_epoch_bump
+                transactional_id,
+                entries,
+                required_acks,
+                timeout_ms,
+                respond,
+                internal_topics_allowed=internal_topics_allowed,
+                supports_epoch_bump=supports_epoch_bump,
             )
 
     # -- fetching -----------------------------------------------------------------------------------------------------

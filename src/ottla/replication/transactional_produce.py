@@ -42,6 +42,7 @@ class TransactionalProduce:
         timeout_ms: int,
         respond: Respond,
         *,
+        internal_topics_allowed: bool = False,
         supports_epoch_bump: bool,
     ) -> None:
         """As :meth:`Appender.append_records`; INVALID_PRODUCER_ID_MAPPING is raised for records of two producers.
@@ -82,6 +83,7 @@ class TransactionalProduce:
                 required_acks,
                 timeout_ms,
                 _merged(entries, results, respond) if results else respond,
+                internal_topics_allowed=internal_topics_allowed,
                 verification_guards=guards,
             )
 
