@@ -109,7 +109,8 @@ def test_creation_rate_pauses_the_listener() -> None:
         server.quiet()
         assert len(server.channels) == 10
         server.clock.advance_ms(1)
-        server.reactor.timers[0][1]()
+        assert [delay for delay, _call in server.reactor.timers] == [1000, 1], "it was early, and is tried again"
+        server.reactor.timers[1][1]()
         assert server.response(waiting)[0] == 9
         assert acceptor.blocked_ns > 0
 
@@ -130,6 +131,28 @@ def test_a_throttled_address_is_held_and_then_closed() -> None:
         assert held.is_closed()
         assert acceptor.throttled_count == 0
         assert works(server, clients[0])
+
+
+def test_out_of_descriptors(caplog: pytest.LogCaptureFixture) -> None:
+    """An error while accepting is logged and pauses the listener; the connection waits and is then served."""
+    with Server() as server:
+        acceptor = server.server.acceptors["PLAINTEXT"]
+
+        class OutOfDescriptors:
+            def accept(self) -> None:
+                raise OSError(24, "Too many open files")
+
+        sock = acceptor.socket
+        acceptor.socket = OutOfDescriptors()  # type: ignore[assignment]
+        waiting = server.dial()
+        server.turn()
+        server.quiet()
+        assert caplog.text.count("Too many open files") == 1
+        acceptor.socket = sock
+        ((delay_ms, call),) = server.reactor.timers
+        server.clock.advance_ms(delay_ms)
+        call()
+        assert works(server, waiting)
 
 
 def test_throttled_sockets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ _log = logging.getLogger(__name__)
 
 CONNECTION_QUEUE_SIZE: Final = 20
 """New connections that a listener accepts in a turn, and that a turn registers."""
+ERROR_BACKOFF_MS: Final = 100
+"""How long accepting pauses after an error: out of descriptors, the same connection would fail again at once."""
 MAX_THROTTLED_SOCKETS: Final = 1024
 """Connections of throttled addresses that wait to be closed; beyond it the oldest is closed early."""
 
@@ -42,7 +44,7 @@ class Acceptor:
         self.blocked_ns = 0
         """How long accepting has been paused in all; AcceptorBlockedPercent is its rate."""
         self.resume_at_ms: int | None = None
-        """When a pause for a rate ends."""
+        """When a pause for a rate, or after an error, ends."""
         self._quotas = quotas
         self._backlog = config.socket_listen_backlog_size
         self._send_buffer_bytes = config.socket_send_buffer_bytes
@@ -91,6 +93,7 @@ class Acceptor:
                 return
             except OSError as error:
                 _log.error("Error while accepting connection on %s: %s", self.name, error)
+                self.resume_at_ms = now_ms + ERROR_BACKOFF_MS
                 return
             self._rate_recorded = False
             self._admit(sock, plain_address(address), now_ms)

@@ -92,6 +92,8 @@ class SocketServer:
         """Those that wait for connections, by descriptor; the others have not started, or pause."""
         self._next_processor_id = 0
         self._next_idle_check_ms = 0
+        self._accept_timer_at_ms: int | None = None
+        """When somebody looks again at listeners that pause for a time."""
         self._quotas_have_changed = False
         self._authorizers_ready: asyncio.Future[None] | None = None
         self._is_stopped = False
@@ -305,14 +307,20 @@ class SocketServer:
         may_accept = acceptor.may_accept(now_ms)
         self._set_accepting(acceptor, accepting=may_accept)
         deadline_ms = acceptor.next_deadline_ms()
-        if deadline_ms is not None:
-            self._reactor.call_later(max(deadline_ms - now_ms, 0), self._quotas_changed)
+        timer_at_ms = self._accept_timer_at_ms
+        if deadline_ms is not None and (timer_at_ms is None or deadline_ms < timer_at_ms):
+            self._accept_timer_at_ms = deadline_ms
+            self._reactor.call_later(max(deadline_ms - now_ms, 0), self._accept_timer_fired)
+
+    def _accept_timer_fired(self) -> None:
+        self._accept_timer_at_ms = None
+        self._quotas_changed()
 
     def _resume_accepting(self, now_ms: int) -> None:
         for acceptor in self.acceptors.values():
             if acceptor.is_listening:
                 acceptor.close_throttled(now_ms)
-                self._set_accepting(acceptor, accepting=acceptor.may_accept(now_ms))
+                self._pause_or_resume(acceptor, now_ms)
 
     def _process_disconnected(self) -> None:
         disconnected, self.selector.disconnected = self.selector.disconnected, []
