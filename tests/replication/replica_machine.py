@@ -26,7 +26,7 @@ from ottla.metrics.registry import Registry
 from ottla.purgatory.timer import Timer
 from ottla.replication.append_result import AppendResult
 from ottla.replication.partition import Partition
-from ottla.replication.ports import TxnVerifier
+from ottla.replication.ports import DirectoryAssignments, TxnVerifier
 from ottla.replication.purgatories import Purgatories
 from ottla.replication.read_result import FetchParams, FetchPartition, ReadResult
 from ottla.replication.replica_manager import ReplicaManager
@@ -63,6 +63,7 @@ class Broker:
         *directories: str,
         machine: Machine | None = None,
         txn_verifier: TxnVerifier | None = None,
+        directory_assignments: DirectoryAssignments | None = None,
         **config: object,
     ) -> None:
         self.machine = machine or Machine(*(directories or (A,)), **config)
@@ -87,6 +88,7 @@ class Broker:
             registry=self.registry,
             purgatories=self.purgatories,
             txn_verifier=txn_verifier,
+            directory_assignments=directory_assignments,
         )
 
     @property

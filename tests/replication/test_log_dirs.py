@@ -2,6 +2,7 @@
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.topic_partition import TopicPartition
+from ottla.common.uuid import Uuid
 from ottla.log.manager import LogManager
 from ottla.runtime.inline import run
 from tests.log.log_machine import A, B, batch, offsets_in
@@ -139,3 +140,25 @@ def test_a_cleaned_log_is_cleaned_again_after_its_move() -> None:
     manager: LogManager = broker.log_manager
     move(broker, other(broker))
     assert T0 not in manager.cleaner._states
+
+
+class Controller:
+    """Accepts every directory, and remembers."""
+
+    def __init__(self) -> None:
+        self.assigned: list[tuple[Uuid, int, Uuid]] = []
+
+    async def assign(self, topic_id: Uuid, partition: int, directory_id: Uuid) -> None:
+        self.assigned.append((topic_id, partition, directory_id))
+
+
+def test_the_controller_is_told_where_replicas_lie() -> None:
+    controller = Controller()
+    broker = Broker(A, B, directory_assignments=controller)
+    topic_id = broker.create()
+    directories = broker.log_manager.directories
+    home = directories[broker.log().data_directory].directory_id
+    target = directories[other(broker)].directory_id
+    assert controller.assigned == [(topic_id, 0, home)], "the metadata had it unassigned"
+    move(broker, other(broker))
+    assert controller.assigned[1:] == [(topic_id, 0, target)], "before the swap"

@@ -3,17 +3,17 @@
 import logging
 from collections.abc import Callable
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log.log import Log
 from ottla.log.manager import LogManager
 from ottla.metadata.directory_id import is_reserved
-from ottla.metadata.image.local_replica_changes import LocalReplicaChanges, PartitionInfo
+from ottla.metadata.image.local_replica_changes import LocalReplicaChanges, PartitionInfo, TopicIdPartition
 from ottla.metadata.image.topics import TopicsImage
 from ottla.replication.hosted_partitions import HostedPartitions
 from ottla.replication.partition import Partition
-from ottla.replication.ports import Brokers
+from ottla.replication.ports import Brokers, DirectoryAssignments
 from ottla.replication.purgatories import Purgatories
 from ottla.replication.replica_metrics import BrokerTopicStats, ReplicaMetrics
 from ottla.runtime.port import Runtime
@@ -37,8 +37,11 @@ class PartitionChanges:
         metrics: ReplicaMetrics,
         replica_lag_time_max_ms: int,
         on_stopped: Callable[[Partition], None],
+        assignments: DirectoryAssignments | None,
     ) -> None:
-        """``on_stopped`` hears of each partition that goes, so that nobody goes on copying it."""
+        """``on_stopped`` hears of each partition that goes, so that nobody goes on copying it; ``assignments`` of each
+        that lies in another directory than the metadata says.
+        """
         self._runtime = runtime
         self._log_manager = log_manager
         self._node_id = node_id
@@ -49,6 +52,7 @@ class PartitionChanges:
         self._metrics = metrics
         self._replica_lag_time_max_ms = replica_lag_time_max_ms
         self._on_stopped = on_stopped
+        self._assignments = assignments
 
     async def apply(self, changes: LocalReplicaChanges) -> None:
         """Deletions first: a topic may have been made again under the same name.
@@ -69,6 +73,8 @@ class PartitionChanges:
             logger.info("Transitioning %d partition(s) to local followers.", len(changes.followers))
         for topic_partition, info in changes.followers.items():
             await self._change(topic_partition, info, self._follow)
+        for topic_id_partition, assigned in changes.directory_ids.items():
+            self._report_directory(topic_id_partition, assigned)
 
     # -- coming and changing ------------------------------------------------------------------------------------------
 
@@ -128,6 +134,23 @@ class PartitionChanges:
         if path is None and not is_reserved(wanted):
             directories.require_none_offline(f"Can not create log for {topic_partition} in directory {wanted}")
         return self._log_manager.get_or_create_log(topic_partition, info.topic_id, directory=path)
+
+    def _report_directory(self, topic_id_partition: TopicIdPartition, assigned: Uuid) -> None:
+        """Tell the controller where a replica lies, unless it knows."""
+        topic_id, index = topic_id_partition
+        partition = self._partitions.by_topic_id(topic_id, index)
+        if self._assignments is None or partition is None or partition.log is None:
+            return
+        actual = self._log_manager.directories[partition.log.data_directory].directory_id
+        if actual is not None and actual != assigned:
+            self._runtime.spawn(self._assign(self._assignments, topic_id, index, actual))
+
+    @staticmethod
+    async def _assign(assignments: DirectoryAssignments, topic_id: Uuid, index: int, directory_id: Uuid) -> None:
+        try:
+            await assignments.assign(topic_id, index, directory_id)
+        except KafkaError as error:
+            logger.error("Assigning partition %d of topic %s to %s failed: %s", index, topic_id, directory_id, error)
 
     # -- going --------------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,7 @@ class ReplicaManager:
             metrics=self.metrics,
             replica_lag_time_max_ms=replica_lag_time_max_ms,
             on_stopped=mover.stop,
+            assignments=directory_assignments,
         )
 
     # -- metadata -----------------------------------------------------------------------------------------------------
