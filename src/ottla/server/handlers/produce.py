@@ -27,6 +27,7 @@ from ottla.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ottla.protocol.single_produce import SingleProduce, read_single_produce, write_single_produce_response
 from ottla.records.batch import Buffer
 from ottla.records.compression import Compression
 from ottla.replication.append_result import AppendResult
@@ -40,6 +41,8 @@ logger = logging.getLogger(__name__)
 _BY_TOPIC_ID: Final = 13
 _NAMES_LEADER: Final = 10
 _ZSTD_FROM: Final = 7
+_TRANSACTIONS_V2_FROM: Final = 12
+_EXPLAINED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
 _ADMIN_CLIENT: Final = "__admin_client"
 _BATCH_OVERHEAD: Final = 61
 _LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb4xh")
@@ -49,21 +52,34 @@ _CODEC: Final = 0x07
 
 def handle(services: BrokerServices, request: Request) -> None:
     """Append every partition's batch on its own, and answer when the acks that were asked for are there."""
-    version = request.header.api_version
-    body = decode_request_body(ProduceRequest, request.body, version)
+    header = request.header
+    single = read_single_produce(request.body, header.api_version)
+    if single is not None:
+        plain = _SingleProduce.admit(services, request, single)
+        if plain is not None:
+            services.replicas.append_records(
+                plain.entries,
+                single.acks,
+                single.timeout_ms,
+                plain.respond,
+                internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
+            )
+            return
+    body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
-    entries = produce.entries
     if produce.is_transactional and not _may_write_transactionally(services, request, body):
         produce.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    elif not entries:
+    elif not produce.entries:
         produce.respond([])
     else:
-        services.replicas.append_records(
-            entries,
+        services.replicas.handle_produce_append(
+            body.transactional_id,
+            produce.entries,
             body.acks,
             body.timeout_ms,
             produce.respond,
-            internal_topics_allowed=request.header.client_id == _ADMIN_CLIENT,
+            internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
+            supports_epoch_bump=header.api_version >= _TRANSACTIONS_V2_FROM,
         )
 
 
@@ -71,6 +87,74 @@ def _may_write_transactionally(services: BrokerServices, request: Request, body:
     return body.transactional_id is not None and services.authorizer.authorize(
         request.context, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, body.transactional_id
     )
+
+
+class _SingleProduce:
+    """One request with one plain batch; see :mod:`ottla.protocol.single_produce`."""
+
+    __slots__ = ("_request", "_services", "_single", "entries")
+
+    def __init__(self, services: BrokerServices, request: Request, single: SingleProduce, entry: Entry) -> None:
+        self._services = services
+        self._request = request
+        self._single = single
+        self.entries = (entry,)
+
+    @classmethod
+    def admit(cls, services: BrokerServices, request: Request, single: SingleProduce) -> "_SingleProduce | None":
+        """The request, if nothing about it is out of the ordinary."""
+        name = single.name
+        if name is None:
+            assert single.topic_id is not None
+            topic = services.metadata.image.topics.by_id.get(single.topic_id)
+            if topic is None:
+                return None
+            name = topic.name
+        records = single.records
+        if len(records) < _BATCH_OVERHEAD:
+            return None
+        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+        if magic != 2 or length + 12 != len(records) or attributes & _TRANSACTIONAL:
+            return None
+        if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
+            return None
+        return cls(services, request, single, (TopicPartition(name, single.partition), single.topic_id, records))
+
+    def respond(self, results: Sequence[AppendResult]) -> None:
+        """Answer with what appending gave."""
+        result = results[0]
+        request, single = self._request, self._single
+        error = result.error_code
+        if error and (
+            single.acks == 0 or result.error_message is not None or error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        ):
+            self._explain(results)
+            return
+        throttle_time_ms = self._services.quotas.record_produce(request)
+        if throttle_time_ms:
+            request.throttle_time_ms = throttle_time_ms
+        if single.acks == 0:
+            request.no_op()
+            return
+        request.send(
+            (
+                write_single_produce_response(
+                    request.header.correlation_id,
+                    single.topic_field,
+                    index=single.partition,
+                    error_code=error,
+                    base_offset=result.base_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
+                    throttle_time_ms=throttle_time_ms,
+                ),
+            )
+        )
+
+    def _explain(self, results: Sequence[AppendResult]) -> None:
+        """An error that has more to tell than its code."""
+        body = decode_request_body(ProduceRequest, self._request.body, self._request.header.api_version)
+        _Produce(self._services, self._request, body).respond(results)
 
 
 class _Produce:
