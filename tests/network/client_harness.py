@@ -1,6 +1,7 @@
 """A broker that does what a test tells it to, in the same loop as the client under test."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from random import Random
@@ -60,7 +61,14 @@ Handler = Callable[[Received], None]
 class ScriptedBroker:
     """Answers ApiVersions by itself; other requests wait in ``received``, or go to ``handle`` if a test sets it."""
 
-    def __init__(self, host: str = "127.0.0.1", node_id: int = 1, *, answers_api_versions: bool = True) -> None:
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        node_id: int = 1,
+        *,
+        answers_api_versions: bool = True,
+        tls_context: ssl.SSLContext | None = None,
+    ) -> None:
         self.received: asyncio.Queue[Received] = asyncio.Queue()
         self.handle: Handler = self.received.put_nowait
         self.answers_api_versions = answers_api_versions
@@ -69,6 +77,7 @@ class ScriptedBroker:
         self.accepted = 0
         self._host = host
         self._id = node_id
+        self._tls_context = tls_context
         self._port = 0
         self._writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
@@ -86,7 +95,7 @@ class ScriptedBroker:
 
     async def listen(self) -> None:
         """Accept connections, on the same port as before."""
-        self._server = await asyncio.start_server(self._serve, self._host, self._port)
+        self._server = await asyncio.start_server(self._serve, self._host, self._port, ssl=self._tls_context)
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

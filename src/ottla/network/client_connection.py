@@ -18,6 +18,8 @@ Answer = asyncio.Future[Any]
 
 RECEIVE_BYTES: Final = 256 * 1024
 """The size of the buffer that all connections of a client receive into; larger answers get memory of their own."""
+CORK_BYTES: Final = 64 * 1024
+"""What is kept back at most to leave together; more, and the socket must say whether it takes it."""
 _CORRELATION_ID: Final = struct.Struct(">i")
 _API_KEYS: Final = {int(key): key for key in ApiKey}
 
@@ -51,6 +53,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         "_large_size",
         "_loop",
         "_outgoing",
+        "_outgoing_bytes",
         "_owner",
         "_receive_buffer",
         "_transport",
@@ -77,6 +80,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._window: memoryview | None = None
         self._large_size = -1
         self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
         self._is_paused = False
         self._closed_by: KafkaError | None = None
         self._loop = asyncio.get_running_loop()
@@ -108,11 +112,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         api_key = _API_KEYS[type(request).schema.api_key]
         correlation_id = in_flight.next_correlation_id()
         frame = encode_request(api_key, version, correlation_id, self._client_id, request)
-        if self._outgoing:
-            self._outgoing.append(frame)
-        elif in_flight:
-            self._outgoing.append(frame)
-            self._loop.call_soon(self._flush)
+        if in_flight or self._outgoing:
+            self._write_with_others(frame)
         else:
             self._transport.write(frame)
         if expect_response:
@@ -218,7 +219,16 @@ class ClientConnection(asyncio.BufferedProtocol):
         if not answer.done():  # whoever asked may have gone
             answer.set_result(response)
 
+    def _write_with_others(self, frame: bytes) -> None:
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(frame)
+        self._outgoing_bytes += len(frame)
+        if self._outgoing_bytes >= CORK_BYTES:
+            self._flush()
+
     def _flush(self) -> None:
         if self._outgoing:
             self._transport.write(b"".join(self._outgoing))
             self._outgoing.clear()
+            self._outgoing_bytes = 0

@@ -129,13 +129,14 @@ class NodeChannel:
 
     def disconnect(self, error: KafkaError) -> None:
         """Close the connection, or give the attempt up; whoever waits gets the error. The back-off begins."""
-        if self._connection is not None:
-            self._connection.close(error)
-        elif self._state.is_preparing:
+        connection = self._connection
+        if self._state.is_preparing:
             assert self._task is not None
             self._task.cancel()
-            self._task = None
+            self._task = self._connection = None
             self._state.disconnected(self._clock.monotonic_ms())
+        if connection is not None:
+            connection.close(error)
         self._fail_waiting(error)
 
     async def close(self, error: KafkaError) -> None:
