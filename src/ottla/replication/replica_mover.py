@@ -65,7 +65,12 @@ class ReplicaMover:
         topic_partition = partition.topic_partition
         await self._log_manager.cleaner.abort_and_pause_cleaning(topic_partition)
         try:
+            await self._copy(partition, future)
+            if self._goes_on(partition, future):
+                await future.flush()
+                await self._assign(partition, future)
             while self._goes_on(partition, future):
+                # Nothing suspends between the end of the copy and the swap: it succeeds under any load.
                 await self._copy(partition, future)
                 if self._goes_on(partition, future) and await self._swap(partition, future):
                     logger.info("Moved %s to %s", topic_partition, future.directory)
@@ -88,7 +93,12 @@ class ReplicaMover:
                 return
             try:
                 data = log.read(future.log_end_offset, SLICE_BYTES)
-                records = await self._runtime.blocking(data.read)
+                # The tail was written just now and is in memory. Away from the reactor, others would append meanwhile,
+                # and the copy would never arrive.
+                is_tail = data.start.segment_base_offset == log.segments.active.base_offset and (
+                    data.records is None or data.records.size < SLICE_BYTES
+                )
+                records = data.read() if is_tail else await self._runtime.blocking(data.read)
             except OSError as error:
                 raise log.disk.failed("copying", error) from error
             except OffsetOutOfRangeError:
@@ -139,8 +149,6 @@ class ReplicaMover:
 
     async def _swap(self, partition: Partition, future: Log) -> bool:
         """Put the future log in the current one's place, unless that has grown meanwhile."""
-        await future.flush()
-        await self._assign(partition, future)
 
         def is_due() -> bool:
             log = partition.log
