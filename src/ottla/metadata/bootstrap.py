@@ -76,6 +76,11 @@ class BootstrapMetadata:
             records.append(changed)
         return BootstrapMetadata.from_records(records, self.source)
 
+    def describe(self) -> str:
+        """The feature levels, for people."""
+        levels = [record for record in self.records if isinstance(record, FeatureLevelRecord)]
+        return ", ".join(f"{record.name}={record.feature_level}" for record in levels)
+
     def values(self) -> list[bytes]:
         """The records as the file holds them."""
         return [encode_record(record, record_version(record, self.metadata_version)) for record in self.records]

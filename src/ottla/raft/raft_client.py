@@ -281,14 +281,16 @@ class RaftClient(Generic[T]):
         self._notifier.unregister(listener)
 
     async def create_snapshot(
-        self, offset: int, epoch: int, append_time_ms: int, records: Iterable[T]
+        self, offset: int, epoch: int, append_time_ms: int, records: Iterable[T], serde: RecordSerde[T] | None = None
     ) -> OffsetAndEpoch | None:
         """Write a snapshot of everything committed below ``offset``; None if there is no use for it.
 
         ``epoch`` and ``append_time_ms`` are those of the batch before ``offset``, at which a batch begins. ``records``
-        is read in slices. ValueError for an offset or epoch that the log contradicts.
+        is read in slices, and written by ``serde`` where that is another one than the log's. ValueError for an offset
+        or epoch that the log contradicts.
         """
         log = self._require_log()
+        write = (serde or self._serde).write
         snapshot_id = OffsetAndEpoch(offset, epoch)
         if not log.check_snapshot_id(snapshot_id):
             return None
@@ -305,7 +307,7 @@ class RaftClient(Generic[T]):
             try:
                 slices = Slices(self._runtime)
                 for number, record in enumerate(records):
-                    writer.append(self._serde.write(record))
+                    writer.append(write(record))
                     if number % CHECK_INTERVAL == 0:
                         await slices.pause_if_due()
                 await writer.freeze()

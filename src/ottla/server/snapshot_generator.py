@@ -8,6 +8,7 @@ from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.loader import MetadataPublisher
 from ottla.metadata.manifest import LoaderManifest
 from ottla.metadata.records import MetadataRecord
+from ottla.metadata.serde import MetadataRecordSerde
 from ottla.metadata.snapshot_policy import SnapshotPolicy
 from ottla.raft.raft_client import RaftClient
 from ottla.runtime.port import Runtime
@@ -41,6 +42,8 @@ class SnapshotGenerator(MetadataPublisher):
                 provenance.last_contained_epoch,
                 provenance.last_contained_log_time_ms,
                 image.records(),
+                # The level of this image, not the one that the controller may be moving to.
+                MetadataRecordSerde(lambda: image.features.metadata_version),
             )
         except KafkaError as error:
             logger.error("Error writing the snapshot %s: %s", provenance.snapshot_name, error)

@@ -1,6 +1,7 @@
 """The network's settings, out of the node's configuration."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ottla.config.kafka_config import KafkaConfig
 from ottla.config.listeners import Endpoint as ConfiguredEndpoint
@@ -11,6 +12,7 @@ from ottla.network.endpoint import Endpoint, SecurityProtocol, SendMode
 def socket_server_config(config: KafkaConfig, endpoints: Iterable[ConfiguredEndpoint]) -> SocketServerConfig:
     """What a socket server with these listeners goes by."""
     network = config.network
+    values: Mapping[str, Any] = config.values
     return SocketServerConfig(
         num_network_threads=network.num_network_threads,
         queued_max_requests=network.queued_max_requests,
@@ -24,6 +26,8 @@ def socket_server_config(config: KafkaConfig, endpoints: Iterable[ConfiguredEndp
         max_connections_per_ip=network.max_connections_per_ip,
         max_connections_per_ip_overrides=network.max_connections_per_ip_overrides,
         max_connection_creation_rate=network.max_connection_creation_rate,
+        quota_window_num=values["quota.window.num"],
+        quota_window_size_seconds=values["quota.window.size.seconds"],
         inter_broker_listener_name=config.listeners.inter_broker_listener_name,
         listeners={endpoint.name: _listener_config(config, endpoint.name) for endpoint in endpoints},
     )

@@ -1,9 +1,7 @@
 """Whose data directories these are, and making them somebody's: what ``ottla storage format`` does."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from ottla.common.errors import KafkaStorageError
 from ottla.common.uuid import Uuid
@@ -14,7 +12,8 @@ from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION, check_depen
 from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
 from ottla.raft.errors import FormatterError
 from ottla.raft.format import FormatRequest, effective_kraft_version, format_directories
-from ottla.raft.voter_set import ReplicaKey, VoterNode, VoterSet
+from ottla.raft.initial_controllers import initial_controllers
+from ottla.raft.voter_set import VoterSet
 from ottla.records.control_messages import Endpoint
 from ottla.runtime.port import Runtime
 
@@ -66,7 +65,7 @@ async def format_storage(
             directories=directories_of(config),
             metadata_log_directory=config.metadata_log_dir,
             bootstrap_records=bootstrap.values(),
-            bootstrap_description=str(bootstrap),
+            bootstrap_description=bootstrap.describe(),
             metadata_version=str(version),
             kraft_version=kraft_version,
             initial_controllers=voters,
@@ -106,50 +105,19 @@ def _levels(options: FormatOptions) -> tuple[MetadataVersion, dict[str, int]]:
 
 def _initial_controllers(runtime: Runtime, config: KafkaConfig, options: FormatOptions) -> VoterSet | None:
     """The first voters of a dynamic quorum."""
-    if config.kraft.controller_quorum_voters:
-        if options.standalone or options.initial_controllers is not None:
-            raise FormatterError(
-                "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
-                "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
-                "controller.quorum.bootstrap.servers instead."
-            )
-        return None
-    if options.initial_controllers is not None:
-        return _parse_initial_controllers(config, options.initial_controllers)
-    if options.standalone:
-        return VoterSet([_standalone_voter(runtime, config)])
-    if "controller" in config.kraft.process_roles and not options.no_initial_controllers:
-        raise FormatterError(
-            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
-            "--standalone, --initial-controllers, or --no-initial-controllers."
-        )
-    return None
-
-
-def _standalone_voter(runtime: Runtime, config: KafkaConfig) -> VoterNode:
-    if "controller" not in config.kraft.process_roles:
-        raise FormatterError("You can only use --standalone on a controller.")
-    endpoints = tuple(
-        Endpoint(name=endpoint.name, host=endpoint.host or "localhost", port=endpoint.port)
-        for endpoint in config.listeners.advertised_controller_endpoints
+    advertised = next(iter(config.listeners.advertised_controller_endpoints), None)
+    return initial_controllers(
+        node_id=config.kraft.node_id,
+        is_controller=config.kraft.is_controller,
+        has_static_voters=bool(config.kraft.controller_quorum_voters),
+        controller_listener=(
+            None
+            if advertised is None
+            else Endpoint(name=advertised.name, host=advertised.host or "", port=advertised.port)
+        ),
+        listener_name=config.listeners.controller_listener_names[0],
+        standalone=options.standalone,
+        given=options.initial_controllers,
+        none_wanted=options.no_initial_controllers,
+        rng=runtime.rng,
     )
-    return VoterNode(ReplicaKey(config.kraft.node_id, Uuid.random(runtime.rng)), endpoints, (0, 1))
-
-
-_VOTER: Final = re.compile(r"(\d+)@(\[[^\]]+\]|[^:\[\]]+):(\d+):(\S+)")
-
-
-def _parse_initial_controllers(config: KafkaConfig, text: str) -> VoterSet:
-    """``0@host:9093:directory id,…``"""
-    listener = config.listeners.controller_listener_names[0]
-    voters = []
-    for entry in text.split(","):
-        match = _VOTER.fullmatch(entry.strip())
-        if match is None:
-            raise FormatterError(f"Failed to parse a controller: {entry!r} is not id@host:port:directory-id.")
-        try:
-            key = ReplicaKey(int(match[1]), Uuid.from_string(match[4]))
-        except ValueError as error:
-            raise FormatterError(f"Failed to parse a controller: {entry!r}: {error}") from None
-        voters.append(VoterNode(key, (Endpoint(name=listener, host=match[2].strip("[]"), port=int(match[3])),), (0, 1)))
-    return VoterSet(voters)

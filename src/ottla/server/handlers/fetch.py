@@ -86,26 +86,26 @@ class _Fetch:
     def _new_context(self) -> FetchContext:
         body = self._body
         topics = self._services.metadata.image.topics
-        fetches = []
+        fetches: list[FetchPartition] = []
         forgotten: list[PartitionKey] = []
         by_id = self._version >= _BY_TOPIC_ID
         for topic in body.topics:
             found = topics.by_id.get(topic.topic_id) if by_id else None
             name = (None if found is None else found.name) if by_id else topic.topic
             topic_id = topic.topic_id if by_id else None
-            for partition in topic.partitions:
-                fetches.append(
-                    FetchPartition(
-                        None if name is None else TopicPartition(name, partition.partition),
-                        partition.fetch_offset,
-                        partition.partition_max_bytes,
-                        topic_id=topic_id,
-                        index=partition.partition,
-                        log_start_offset=partition.log_start_offset,
-                        current_leader_epoch=partition.current_leader_epoch,
-                        last_fetched_epoch=partition.last_fetched_epoch,
-                    )
+            fetches += [
+                FetchPartition(
+                    None if name is None else TopicPartition(name, partition.partition),
+                    partition.fetch_offset,
+                    partition.partition_max_bytes,
+                    topic_id=topic_id,
+                    index=partition.partition,
+                    log_start_offset=partition.log_start_offset,
+                    current_leader_epoch=partition.current_leader_epoch,
+                    last_fetched_epoch=partition.last_fetched_epoch,
                 )
+                for partition in topic.partitions
+            ]
         for gone in body.forgotten_topics_data:
             key = gone.topic_id if by_id else gone.topic
             forgotten += [(key, index) for index in gone.partitions]
