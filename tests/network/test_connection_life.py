@@ -179,6 +179,23 @@ def test_an_idle_connection_with_a_request_under_way() -> None:
         assert len(server.finished.requests) == 2
 
 
+def test_a_connection_that_was_given_up_takes_nothing_new() -> None:
+    """What arrives after the idle time is not read; with its request over, without bytes, the connection is closed."""
+    parking = Parking()
+    with Server(parking, connections_max_idle_ms=1000) as server:
+        client = server.connect()
+        client.request(1)
+        server.until(lambda: bool(parking.parked))
+        server.clock.advance_ms(1400)
+        server.turn(wait=False)
+        assert server.channels[0].interest == 0
+        client.request(2)
+        parking.parked.pop().no_op()
+        server.turn(wait=False)
+        assert not server.channels
+        assert parking.parked == []
+
+
 def test_throttling_mutes_beyond_the_response() -> None:
     """Seed 004: StartThrottling and EndThrottling drive the mute state machine."""
     parking = Parking()

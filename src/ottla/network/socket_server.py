@@ -346,7 +346,6 @@ class SocketServer:
 
     def _expire_idle(self, now_ms: int) -> None:
         for acceptor in self.acceptors.values():
-            acceptor.close_throttled(now_ms)
             while (channel := acceptor.listener.idle.poll_expired(now_ms)) is not None:
                 _log.debug("Closing the idle connection %s", channel.connection_id)
                 self.selector.expire(channel)
