@@ -132,11 +132,11 @@ def test_names_mirror_the_mbean() -> None:
     assert metric_name("kafka.network", "RequestMetrics", "TotalTimeMs") == "kafka_network_RequestMetrics_TotalTimeMs"
 
 
-def test_prometheus_client_is_not_imported_before_a_scrape() -> None:
+def test_showing_metrics_imports_no_prometheus_client() -> None:
+    """Importing it takes a tenth of a second, which would be the reactor's."""
     program = (
         "import sys, ottla.metrics, ottla.metrics.request_metrics, ottla.metrics.exposition as e;"
-        "assert 'prometheus_client' not in sys.modules;"
         "r = ottla.metrics.Registry(); r.counter('a', 'A.'); list(e.render(r, 0));"
-        "assert 'prometheus_client' in sys.modules"
+        "assert 'prometheus_client' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

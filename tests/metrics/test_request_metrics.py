@@ -108,17 +108,6 @@ def test_close_takes_everything_from_the_registry() -> None:
     assert list(registry.collect(0)) == []
 
 
-def test_a_large_family_comes_in_pieces_under_one_heading() -> None:
-    registry = Registry()
-    for i in range(60):
-        registry.counter("a", "A.", i=str(i)).value = i
-    pieces = list(render(registry, 0))
-    assert len(pieces) == 3
-    (family,) = text_string_to_metric_families(b"".join(pieces).decode())
-    assert [sample.value for sample in family.samples] == list(range(60))
-    assert b"".join(pieces).count(b"#") == 2
-
-
 def test_a_scrape_shows_quantiles_in_milliseconds_with_count_sum_and_max() -> None:
     registry = Registry()
     metrics = RequestMetrics(registry, "Produce")

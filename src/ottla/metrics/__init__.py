@@ -1,7 +1,7 @@
 """Counters, gauges, meters, histograms and the registry of them; Prometheus exposition when scraped. Pure."""
 
 from ottla.metrics.histogram import Histogram
-from ottla.metrics.instruments import Counter, Gauge, Meter
+from ottla.metrics.instruments import Counter, Gauge, Meter, SumGauge
 from ottla.metrics.registry import Family, Registry, metric_name
 
-__all__ = ["Counter", "Family", "Gauge", "Histogram", "Meter", "Registry", "metric_name"]
+__all__ = ["Counter", "Family", "Gauge", "Histogram", "Meter", "Registry", "SumGauge", "metric_name"]

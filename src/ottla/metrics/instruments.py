@@ -1,6 +1,7 @@
 """What the hot path touches: plain integers with a name elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 class Counter:
@@ -19,6 +20,20 @@ class Gauge:
 
     def __init__(self, read: Callable[[], float]) -> None:
         self.read = read
+
+
+class SumGauge(Gauge):
+    """A sum over many things, which whoever shows it may take in slices.
+
+    ``items`` gives what nobody changes while it is gone through: a copy, or something immutable.
+    """
+
+    __slots__ = ("items", "value_of")
+
+    def __init__(self, items: Callable[[], Iterable[Any]], value_of: Callable[[Any], float]) -> None:
+        super().__init__(lambda: sum(map(value_of, items())))
+        self.items = items
+        self.value_of = value_of
 
 
 class Meter(Counter):

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from ottla.metrics.histogram import Histogram
-from ottla.metrics.instruments import Counter, Gauge, Meter
+from ottla.metrics.instruments import Counter, Gauge, Meter, SumGauge
 
 Metric = Counter | Gauge | Histogram
 Labels = tuple[tuple[str, str], ...]
+LiveSeries = Callable[[], Iterable[tuple[Labels, float]]]
 M = TypeVar("M", Counter, Meter, Histogram)
+T = TypeVar("T")
 
 ROTATION_MS: Final = 150_000  # two intervals are the five minutes that Apache's quantiles look back
 
@@ -19,14 +21,15 @@ def metric_name(group: str, type_name: str, name: str) -> str:
 
 
 class Family:
-    """The metrics of one name: one for each set of labels, all of one kind."""
+    """The metrics of one name: one for each set of labels, all of one kind; or gauges that ``source`` tells anew."""
 
-    __slots__ = ("documentation", "kind", "metrics", "name")
+    __slots__ = ("documentation", "kind", "metrics", "name", "source")
 
-    def __init__(self, name: str, documentation: str, kind: type[Metric]) -> None:
+    def __init__(self, name: str, documentation: str, kind: type[Metric], source: LiveSeries | None = None) -> None:
         self.name = name
         self.documentation = documentation
         self.kind = kind
+        self.source = source
         self.metrics: dict[Labels, Metric] = {}
 
 
@@ -57,8 +60,29 @@ class Registry:
         self._family(name, documentation, Gauge).metrics[_key(labels)] = gauge
         return gauge
 
+    def sum_gauge(
+        self,
+        name: str,
+        documentation: str,
+        items: Callable[[], Iterable[T]],
+        value_of: Callable[[T], float],
+        /,
+        **labels: str,
+    ) -> SumGauge:
+        """A gauge that is a sum over as many things as there may be; see SumGauge."""
+        gauge = SumGauge(items, value_of)
+        self._family(name, documentation, Gauge).metrics[_key(labels)] = gauge
+        return gauge
+
+    def live_gauges(self, name: str, documentation: str, source: LiveSeries) -> None:
+        """Gauges of things that come and go, such as partitions: ``source`` gives labels and value of each.
+
+        They cost nothing until somebody asks. ``source`` goes through what nobody changes meanwhile, as a SumGauge.
+        """
+        self._families[name] = Family(name, documentation, Gauge, source)
+
     def remove(self, name: str, /, **labels: str) -> None:
-        """Forgets a metric, if it is there."""
+        """Forgets a metric, if it is there; live gauges go as a whole."""
         family = self._families.get(name)
         if family is not None:
             family.metrics.pop(_key(labels), None)
@@ -79,11 +103,12 @@ class Registry:
 
     def _rotate(self, now_ms: int) -> None:
         for family in self._families.values():
-            for metric in family.metrics.values():
-                if isinstance(metric, Histogram):
-                    metric.rotate()
-                elif isinstance(metric, Meter):
-                    metric.rotate(now_ms)
+            if family.kind is Histogram or family.kind is Meter:  # of others there may be very many
+                for metric in family.metrics.values():
+                    if isinstance(metric, Histogram):
+                        metric.rotate()
+                    elif isinstance(metric, Meter):
+                        metric.rotate(now_ms)
 
     def _get_or_make(
         self, name: str, documentation: str, kind: type[M], make: Callable[[], M], labels: dict[str, str]
