@@ -15,6 +15,7 @@ class Bar(NamedTuple):
 
     text: str
     reached: Callable[[float, float], bool]
+    is_ratio: bool = True
 
 
 def at_least(ratio: float) -> Bar:
@@ -29,7 +30,7 @@ def at_most(ratio: float, text: str = "") -> Bar:
 
 def below(bound: float, text: str) -> Bar:
     """Ottla's figure is at most `bound`, whatever Apache's is."""
-    return Bar(f"≤ {text}", lambda _, ottla: ottla <= bound)
+    return Bar(f"≤ {text}", lambda _, ottla: ottla <= bound, is_ratio=False)
 
 
 class Line(NamedTuple):
@@ -62,7 +63,7 @@ class Board:
             both = APACHE in medians and OTTLA in medians and medians[APACHE]
             ratio = f"{medians[OTTLA] / medians[APACHE]:.2f} ×" if both else ""
             reached = None
-            if line.bar is not None and OTTLA in medians and (both or line.bar.text.startswith("≤ ")):
+            if line.bar is not None and OTTLA in medians and (both or not line.bar.is_ratio):
                 reached = line.bar.reached(medians.get(APACHE, 0.0), medians[OTTLA])
             bar = line.bar.text if line.bar is not None else ""
             cells.append([line.what, *written, ratio, bar, {True: "OK", False: "MISS", None: ""}[reached]])

@@ -17,6 +17,8 @@ from bench.broker import wire
 
 _RECEIVE_BYTES = 4 << 20
 _TIMEOUT_S = 60
+_RETRY_S = 0.01
+_NOT_YET = (3, 5, 6)  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
 class Load(NamedTuple):
@@ -55,10 +57,7 @@ def _produce(address: tuple[str, int], plan: dict[str, Any]) -> Load:
     channels: dict[int, _Channel] = {}
     for partition in range(plan["connections"]):
         frame = wire.produce_frame(plan["topic"], partition, batch)
-        channel = _Channel(address, frame, in_flight)
-        error = wire.produce_error(plan["topic"], channel.first_answer)
-        if error:
-            raise RuntimeError(f"produce answered with error {error}")
+        channel = _Channel(address, frame, in_flight, plan["topic"])
         channels[channel.socket.fileno()] = channel
     left_to_send, left_to_hear = wanted - len(channels) * in_flight, wanted
     poll = select.epoll()
@@ -92,13 +91,11 @@ def _produce(address: tuple[str, int], plan: dict[str, Any]) -> Load:
 class _Channel:
     """A connection that sends one frame again and again; made with one exchange, which counts for nothing."""
 
-    __slots__ = ("answer_bytes", "bursts", "first_answer", "rest", "socket", "unsent")
+    __slots__ = ("answer_bytes", "bursts", "rest", "socket", "unsent")
 
-    def __init__(self, address: tuple[str, int], frame: bytes, in_flight: int) -> None:
+    def __init__(self, address: tuple[str, int], frame: bytes, in_flight: int, topic: str) -> None:
         self.socket = connected(address)
-        self.socket.sendall(frame)
-        self.first_answer = read_frame(self.socket)
-        self.answer_bytes = len(self.first_answer) + wire.SIZE.size
+        self.answer_bytes = len(_accepted(self.socket, frame, topic)) + wire.SIZE.size
         self.bursts = [memoryview(frame * count) for count in range(in_flight + 1)]
         self.rest = 0
         self.unsent: list[memoryview] = []
@@ -179,10 +176,7 @@ def _sync(address: tuple[str, int], plan: dict[str, Any]) -> Load:
     batch = wire.batch_of(plan["value_bytes"], 1, int(time.time() * 1000))
     frame = wire.produce_frame(plan["topic"], 0, batch)
     connection = connected(address)
-    connection.sendall(frame)
-    error = wire.produce_error(plan["topic"], read_frame(connection))
-    if error:
-        raise RuntimeError(f"produce answered with error {error}")
+    _accepted(connection, frame, plan["topic"])
     latencies = []
     clock, begun, cpu = time.perf_counter_ns, time.perf_counter(), time.process_time()
     for _ in range(plan["requests"]):
@@ -191,6 +185,20 @@ def _sync(address: tuple[str, int], plan: dict[str, Any]) -> Load:
         connection.recv(4096)
         latencies.append((clock() - sent) / 1000)
     return Load(len(latencies), 0, time.perf_counter() - begun, time.process_time() - cpu, latencies)
+
+
+def _accepted(connection: socket.socket, frame: bytes, topic: str) -> bytes:
+    """Send a produce until it is accepted, as any client does when a topic is new; returns the answer."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while True:
+        connection.sendall(frame)
+        answer = read_frame(connection)
+        error = wire.produce_error(topic, answer)
+        if not error:
+            return answer
+        if error not in _NOT_YET or time.monotonic() > deadline:
+            raise RuntimeError(f"produce answered with error {error}")
+        time.sleep(_RETRY_S)
 
 
 def connected(address: tuple[str, int]) -> socket.socket:

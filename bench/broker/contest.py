@@ -1,0 +1,62 @@
+"""Apache Kafka 4.3.1 and Ottla in one run: ``python -m bench broker [--quick] [--only produce,…] [--contender …]``.
+
+Both run as processes of their own and are warmed up; while one is measured the other stands still. Rounds alternate and
+medians count. Data is on the disk of the checkout.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench.broker import clients, consume, footprint, produce
+from bench.broker.arena import Arena
+from bench.measure import Row
+from bench.workload import scratch_directory
+from tests.oracle import Oracle
+
+SECTIONS: dict[str, Callable[[Arena], None]] = {
+    "startup": footprint.startup,
+    "memory": footprint.memory,
+    "produce": produce.small,
+    "large": produce.large,
+    "sync": clients.sync,
+    "librdkafka": clients.throughput,
+    "profiles": clients.profiles,
+    "consume": consume.consume,
+    "sendfile": consume.sendfile,
+}
+ALONE = ("startup", "memory")
+"""Sections that start brokers of their own, before the others' are there."""
+
+
+def run(arguments: Sequence[str] = ()) -> list[Row]:
+    options = _parse(arguments)
+    names = ["apache", "ottla"] if options.contender == "both" else [options.contender]
+    wanted = options.only.split(",") if options.only else list(SECTIONS)
+    oracle = Oracle(print) if "apache" in names else None
+    with scratch_directory() as directory:
+        arena = Arena(names, oracle, Path(directory), quick=options.quick)
+        try:
+            for name, section in SECTIONS.items():
+                if name not in wanted:
+                    continue
+                if name not in ALONE and not arena.nodes:
+                    arena.start()
+                section(arena)
+        finally:
+            arena.kill()
+            if oracle is not None:
+                oracle.close()
+    return arena.rows
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench broker", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--only", default="", help=f"sections, with commas: {', '.join(SECTIONS)}")
+    parser.add_argument("--contender", default="both", choices=("both", "apache", "ottla"))
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.only.split(",") if name and name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section is called {', '.join(unknown)}")
+    return options
