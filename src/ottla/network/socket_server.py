@@ -98,8 +98,19 @@ class SocketServer:
         self._authorizers_ready: asyncio.Future[None] | None = None
         self._is_stopped = False
         self._tick: asyncio.TimerHandle | None = None
-        for endpoint in endpoints:
-            self._create_acceptor(endpoint)
+        try:
+            for endpoint in endpoints:
+                self._create_acceptor(endpoint)
+        except OSError:
+            self._release()
+            raise
+
+    def _release(self) -> None:
+        """Close the listeners, and what was opened and registered for them."""
+        for acceptor in self.acceptors.values():
+            self._close_acceptor(acceptor)
+        self._server_metrics.close()
+        self.selector.readiness.close()
 
     def fileno(self) -> int:
         """The descriptor that tells of work; for the reactor."""

@@ -174,6 +174,15 @@ class Node:
             await self._log_manager.stop(self._broker.lifecycle.broker_epoch if self._broker is not None else -1)
         self._runtime.close()
 
+    async def abandon(self) -> None:
+        """Close the ports and end the threads, and leave the rest as a crash would: on its loop, which ends with it."""
+        if self._metrics is not None:
+            await self._metrics.stop()
+        for server in (self._broker, self._controller):
+            if server is not None:
+                await server.socket_server.stop()
+        self._runtime.close()
+
 
 def raise_open_files_limit() -> None:
     """Every segment keeps files open: take as many as the system allows without being root."""
