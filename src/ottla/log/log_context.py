@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ottla.log.deletion import DelayedDeletions
 from ottla.log.index_cache import IndexCache
+from ottla.log.log_metrics import LogMetrics
 from ottla.log.producer_config import ProducerStateManagerConfig
 from ottla.runtime.port import Runtime
 
@@ -19,5 +20,6 @@ class LogContext:
     """``ottla.produce.validation=strict``: walk the records of every batch."""
     index_cache: IndexCache = field(default_factory=IndexCache)
     deletions: DelayedDeletions = field(default_factory=DelayedDeletions)
+    metrics: LogMetrics = field(default_factory=LogMetrics)
     on_disk_failure: Callable[[str, OSError], None] = lambda _directory, _error: None
     """Called with the data directory and the error, before the failing call raises KafkaStorageError."""

@@ -5,6 +5,7 @@ recovery point, unless the log was truncated or closed meanwhile.
 """
 
 from collections.abc import Awaitable
+from time import perf_counter_ns
 
 from ottla.log.disk_guard import DiskGuard
 from ottla.log.local_log import LocalLog
@@ -21,6 +22,7 @@ class LogFlusher:
         self._producer_state = producer_state
         self._disk = disk
         self._runtime = local.context.runtime
+        self._flush_time_us = local.context.metrics.flush_time_us
         self._shared = SharedFlush(self._runtime, self._flush_to)
         self._unsynced_snapshots: list[int] = []
         self._unsynced_sealed: list[LogSegment] = []
@@ -64,9 +66,11 @@ class LogFlusher:
             files.sync_dir(directory)
 
         try:
+            started_ns = perf_counter_ns()
             for segment in segments:
                 segment.write_out_indexes()
             await self._runtime.blocking(sync)
+            self._flush_time_us.record((perf_counter_ns() - started_ns) // 1000)
         except OSError as error:
             if local.is_closed:
                 return  # its files went away under the flush, on purpose

@@ -175,6 +175,7 @@ class LogStartup:
         log.update_high_watermark(task.high_watermark)
         self.remaining_segments.pop(task.directory, None)
         self.remaining_logs[directory.path] -= 1
+        self._context.metrics.logs_loaded.value += 1
         logger.info(
             "Loaded log for partition %s with %d segments, log start offset %d and log end offset %d in %dms "
             "(%d remaining in %s)",

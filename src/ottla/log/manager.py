@@ -1,8 +1,8 @@
 """The log manager: all logs of a broker, in all its data directories.
 
-Life: ``open`` (lock and identify the directories) → ``load`` (load and recover their logs) → serving, with :class:`Housekeeping`
-at work → ``stop`` (flush and close every log, checkpoints, clean-shutdown markers). A data directory whose disk fails
-goes offline with its logs; the rest goes on.
+Life: ``open`` (lock and identify the directories) → ``load`` (load and recover their logs) → serving, with
+:class:`Housekeeping` at work → ``stop`` (flush and close every log, checkpoints, clean-shutdown markers). A data
+directory whose disk fails goes offline with its logs; the rest goes on.
 """
 
 import logging
@@ -21,6 +21,7 @@ from ottla.log.directory_checkpoints import DirectoryCheckpoints
 from ottla.log.loader import load_log
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
+from ottla.log.log_metrics import LogMetrics
 from ottla.log.log_removal import LogRemoval, Swap
 from ottla.log.log_startup import LogStartup
 from ottla.log.producer_config import ProducerStateManagerConfig
@@ -41,6 +42,7 @@ class LogManager:
         cluster_id: str | None = None,
         node_id: int | None = None,
         on_directory_failure: Callable[[str], None] = lambda _path: None,
+        metrics: LogMetrics | None = None,
     ) -> None:
         """``topic_overrides`` gives a topic's own configuration; ``on_directory_failure`` hears of each offline
         directory.
@@ -58,6 +60,7 @@ class LogManager:
                 transaction_verification_enabled=config.transaction_partition_verification_enable,
             ),
             strict_validation=config.ottla_produce_validation == "strict",
+            metrics=metrics or LogMetrics(),
             on_disk_failure=self.handle_directory_failure,
         )
         self._runtime = runtime

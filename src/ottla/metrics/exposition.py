@@ -14,7 +14,7 @@ from ottla.metrics.instruments import Counter, Gauge, SumGauge
 from ottla.metrics.registry import Family, Labels, Metric, Registry
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-SERIES_PER_PIECE: Final = 100
+SERIES_PER_PIECE: Final = 25
 SUMMARIES_PER_PIECE: Final = 5
 ITEMS_PER_PIECE: Final = 500
 """Each is some tenths of a millisecond."""

@@ -1,26 +1,30 @@
 """The gauges and counters of ReplicaManager and of its delayed operations."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from ottla.metrics.registry import Registry
+from ottla.purgatory.purgatory_metrics import register_purgatory
 from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
 from ottla.replication.hosted_partitions import HostedPartitions
 from ottla.replication.partition import Partition
+from ottla.replication.partition_metrics import register_partitions
 from ottla.replication.purgatories import Purgatories
 from ottla.runtime.port import Clock
 
 _PREFIX: Final = "kafka_server_ReplicaManager_"
-_PURGATORY_PREFIX: Final = "kafka_server_DelayedOperationPurgatory_"
 
 _PARTITION_GAUGES: Final[dict[str, tuple[str, Callable[[Partition], bool]]]] = {
-    "LeaderCount": ("Partitions that this broker leads", lambda _partition: True),
+    "LeaderCount": ("Partitions that this broker leads", lambda one: one.is_leader),
     "UnderReplicatedPartitions": ("Partitions with a replica out of sync", lambda one: one.is_under_replicated),
     "UnderMinIsrPartitionCount": ("Partitions that refuse acks=all", lambda one: one.is_under_min_isr),
     "AtMinIsrPartitionCount": ("Partitions that cannot lose another replica", lambda one: one.is_at_min_isr),
-    "ReassigningPartitions": ("Partitions whose replicas are coming or going", lambda one: one.is_reassigning),
+    "ReassigningPartitions": (
+        "Partitions whose replicas are coming or going",
+        lambda one: one.is_leader and one.is_reassigning,
+    ),
 }
-"""Each counts leaders; they are read when somebody asks."""
+"""Each counts leaders; they are read when somebody asks, in slices, since partitions may be many."""
 
 
 class ReplicaMetrics:
@@ -31,40 +35,33 @@ class ReplicaMetrics:
     ) -> None:
         self._registry = registry
         for name, (text, counts) in _PARTITION_GAUGES.items():
-            registry.gauge(_PREFIX + name, text, _counter_of(partitions.leaders, counts))
+            registry.sum_gauge(_PREFIX + name, text, lambda: list(partitions), counts)
         registry.gauge(_PREFIX + "PartitionCount", "Partitions on this broker", lambda: len(partitions))
         registry.gauge(
             _PREFIX + "OfflineReplicaCount", "Partitions whose disk has failed", lambda: len(partitions.offline)
         )
-        registry.gauge(
+        registry.sum_gauge(
             _PREFIX + "ProducerIdCount",
             "Producers that partitions remember",
-            lambda: sum(len(one.log.producer_state.active_producers) for one in partitions if one.log is not None),
+            lambda: list(partitions),
+            lambda one: 0 if one.log is None else len(one.log.producer_state.active_producers),
         )
-        registry.gauge(
+        registry.sum_gauge(
             _PREFIX + "PartitionsWithLateTransactionsCount",
             "Partitions with a transaction that nobody will end",
-            _counter_of(
-                partitions.leaders,
-                lambda one: one.log is not None and one.log.producer_state.has_late_transaction(clock.now_ms()),
+            lambda: list(partitions),
+            lambda one: (
+                one.is_leader and one.log is not None and one.log.producer_state.has_late_transaction(clock.now_ms())
             ),
         )
+        register_partitions(registry, lambda: list(partitions))
         self.isr_expands = registry.counter(_PREFIX + "IsrExpandsPerSec", "Replicas that came into sync")
         self.isr_shrinks = registry.counter(_PREFIX + "IsrShrinksPerSec", "Replicas that fell out of sync")
         self.failed_isr_updates = registry.counter(
             _PREFIX + "FailedIsrUpdatesPerSec", "Changes of an ISR that the controller refused"
         )
         for purgatory in (purgatories.produce, purgatories.fetch, purgatories.delete_records):
-            labels = {"delayedOperation": purgatory.name}
-            registry.gauge(
-                _PURGATORY_PREFIX + "PurgatorySize", "Entries in watch lists", _reading(purgatory, "watched"), **labels
-            )
-            registry.gauge(
-                _PURGATORY_PREFIX + "NumDelayedOperations",
-                "Operations that wait",
-                _reading(purgatory, "num_delayed"),
-                **labels,
-            )
+            register_purgatory(registry, purgatory)
         self._produce_expirations = registry.counter(
             "kafka_server_DelayedProducerRequestMetrics_ExpiresPerSec", "Partitions of produces that timed out"
         )
@@ -132,17 +129,3 @@ class BrokerTopicStats:
         else:
             partition.metrics.bytes_out.value += size_bytes
             self.all_topics.bytes_out.value += size_bytes
-
-
-def _counter_of(
-    partitions: Callable[[], Iterable[Partition]], counts: Callable[[Partition], bool]
-) -> Callable[[], float]:
-    return lambda: sum(map(counts, partitions()))
-
-
-def _reading(source: object, attribute: str) -> Callable[[], float]:
-    def read() -> float:
-        value: float = getattr(source, attribute)
-        return value
-
-    return read
