@@ -32,6 +32,7 @@ from ottla.server.directory_assignment import DirectoryAssignment
 from ottla.server.dispatch import Dispatcher
 from ottla.server.dynamic_config_publisher import DynamicConfigPublisher
 from ottla.server.forwarding import ControllerChannel
+from ottla.server.leader_recovery import LeaderRecovery
 from ottla.server.metadata_cache import MetadataCache
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.quotas import Quotas
@@ -81,6 +82,7 @@ class BrokerServer:
             delete_records_purge_interval=server.delete_records_purgatory_purge_interval_requests,
         )
         self._reaper.add(purgatories.produce, purgatories.fetch, purgatories.delete_records)
+        self._directories = DirectoryAssignment(runtime, node_id, channel, lambda: self.lifecycle.broker_epoch)
         self.replicas = ReplicaManager(
             runtime,
             log_manager,
@@ -88,6 +90,7 @@ class BrokerServer:
             registry=registry,
             purgatories=purgatories,
             replica_lag_time_max_ms=static.replication.replica_lag_time_max_ms,
+            directory_assignments=self._directories,
         )
         self.services = BrokerServices(
             node_id=node_id,
@@ -130,7 +133,7 @@ class BrokerServer:
         )
         self._publisher = BrokerMetadataPublisher(self._follow, self._session.published)
         self._config_publisher = DynamicConfigPublisher(config, self._reconfigure)
-        self._directories = DirectoryAssignment(node_id, log_manager, channel, lambda: self.lifecycle.broker_epoch)
+        self._leader_recovery = LeaderRecovery(node_id, channel, lambda: self.lifecycle.broker_epoch)
         self._housekeeping = Housekeeping(runtime, log_manager)
         registry.gauge(
             "kafka_server_KafkaServer_BrokerState", "The state of this broker", lambda: float(self.state.value)
@@ -199,7 +202,7 @@ class BrokerServer:
                 if resource.type == ConfigResourceType.TOPIC:
                     await self.log_manager.update_topic_config(resource.name)
         if delta.topics_delta is not None:
-            await self._directories.assign(delta.topics_delta, image)
+            await self._leader_recovery.finish(delta.topics_delta, image)
 
     async def _reconfigure(self) -> None:
         """Follow a change of the broker's own configuration."""
@@ -229,6 +232,7 @@ class BrokerServer:
         await self._session.stop()
         await self.socket_server.stop()
         self._reaper.stop()
+        self._directories.stop()
         self._housekeeping.stop()
         for task in self._tasks:
             task.cancel()

@@ -12,11 +12,13 @@ from typing import Any
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRequestError, KafkaError
-from ottla.network.request import Request
+from ottla.network.request import ClientInformation, Request
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_request_body, response_frame
 from ottla.protocol.message import Message
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.server.api import Api
+from ottla.server.client_software import is_legal_software
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +72,11 @@ class Dispatcher:
         except InvalidRequestError as error:
             self._refuse(request, error)
             return
+        request.release_buffer()
+        if isinstance(body, ApiVersionsRequest) and is_legal_software(body):
+            request.register_client_information(
+                ClientInformation(body.client_software_name, body.client_software_version)
+            )
         try:
             answer = api.handle(self._services, request.context, body)
         except KafkaError as error:

@@ -5,7 +5,6 @@ so that a newer client can try again. Below version 4, features that may be at l
 them.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,11 +21,11 @@ from ottla.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from ottla.server.api import Api, ListenerType
+from ottla.server.client_software import is_legal_software
 from ottla.server.dispatch import advertised
 from ottla.server.metadata_cache import MetadataCache
 from ottla.server.services import BrokerServices, ControllerServices
 
-_LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM_ZERO: Final = 4
 _SOFTWARE_NAMED: Final = 3
 
@@ -36,10 +35,8 @@ def handle(
 ) -> ApiVersionsResponse:
     """Answer from the table of handlers of this listener."""
     version = context.header.api_version
-    if version >= _SOFTWARE_NAMED:
-        for value in (body.client_software_name, body.client_software_version):
-            if _LEGAL_SOFTWARE.fullmatch(value) is None:
-                raise InvalidRequestError(f"{value!r} is no name or version of client software")
+    if version >= _SOFTWARE_NAMED and not is_legal_software(body):
+        raise InvalidRequestError("the client software's name or version is not valid")
     return api_versions(services.apis, services.metadata, version)
 
 

@@ -44,6 +44,7 @@ _ASK_THE_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEA
 def handle(services: BrokerServices, request: Request) -> None:
     """Answer at once with what is there, or wait for ``min_bytes`` until ``max_wait_ms`` has passed."""
     body = decode_request_body(FetchRequest, request.body, request.header.api_version)
+    request.release_buffer()
     _Fetch(services, request, body).run()
 
 

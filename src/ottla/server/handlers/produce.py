@@ -64,6 +64,7 @@ def handle(services: BrokerServices, request: Request) -> None:
                 plain.respond,
                 internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
             )
+            _release_if_waiting(request)
             return
     body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
@@ -81,6 +82,14 @@ def handle(services: BrokerServices, request: Request) -> None:
             internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
             supports_epoch_bump=header.api_version >= _TRANSACTIONS_V2_FROM,
         )
+    if body.transactional_id is None:
+        _release_if_waiting(request)
+
+
+def _release_if_waiting(request: Request) -> None:
+    """A request whose records are in the log and that waits for others to have them, too, holds no memory."""
+    if not request.is_answered:
+        request.release_buffer()
 
 
 def _may_write_transactionally(services: BrokerServices, request: Request, body: ProduceRequest) -> bool:
@@ -89,137 +98,30 @@ def _may_write_transactionally(services: BrokerServices, request: Request, body:
     )
 
 
-class _SingleProduce:
-    """One request with one plain batch; see :mod:`ottla.protocol.single_produce`."""
+class _Answer:
+    """The response, growing around the results of the partitions that are appended to."""
 
-    __slots__ = ("_request", "_services", "_single", "entries")
+    __slots__ = ("_acks", "_pending", "_request", "_services", "_topics")
 
-    def __init__(self, services: BrokerServices, request: Request, single: SingleProduce, entry: Entry) -> None:
+    def __init__(self, services: BrokerServices, request: Request, acks: int) -> None:
         self._services = services
         self._request = request
-        self._single = single
-        self.entries = (entry,)
-
-    @classmethod
-    def admit(cls, services: BrokerServices, request: Request, single: SingleProduce) -> "_SingleProduce | None":
-        """The request, if nothing about it is out of the ordinary."""
-        name = single.name
-        if name is None:
-            assert single.topic_id is not None
-            topic = services.metadata.image.topics.by_id.get(single.topic_id)
-            if topic is None:
-                return None
-            name = topic.name
-        records = single.records
-        if len(records) < _BATCH_OVERHEAD:
-            return None
-        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-        if magic != 2 or length + 12 != len(records) or attributes & _TRANSACTIONAL:
-            return None
-        if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
-            return None
-        return cls(services, request, single, (TopicPartition(name, single.partition), single.topic_id, records))
-
-    def respond(self, results: Sequence[AppendResult]) -> None:
-        """Answer with what appending gave."""
-        result = results[0]
-        request, single = self._request, self._single
-        error = result.error_code
-        if error and (
-            single.acks == 0 or result.error_message is not None or error == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        ):
-            self._explain(results)
-            return
-        throttle_time_ms = self._services.quotas.record_produce(request)
-        if throttle_time_ms:
-            request.throttle_time_ms = throttle_time_ms
-        if single.acks == 0:
-            request.no_op()
-            return
-        request.send(
-            (
-                write_single_produce_response(
-                    request.header.correlation_id,
-                    single.topic_field,
-                    index=single.partition,
-                    error_code=error,
-                    base_offset=result.base_offset,
-                    log_append_time_ms=result.log_append_time_ms,
-                    log_start_offset=result.log_start_offset,
-                    throttle_time_ms=throttle_time_ms,
-                ),
-            )
-        )
-
-    def _explain(self, results: Sequence[AppendResult]) -> None:
-        """An error that has more to tell than its code."""
-        body = decode_request_body(ProduceRequest, self._request.body, self._request.header.api_version)
-        _Produce(self._services, self._request, body).respond(results)
-
-
-class _Produce:
-    """One request: which of its partitions are appended, and the response that grows around the results."""
-
-    __slots__ = ("_acks", "_pending", "_request", "_services", "_topics", "entries", "is_transactional")
-
-    def __init__(self, services: BrokerServices, request: Request, body: ProduceRequest) -> None:
-        self._services = services
-        self._request = request
-        self._acks = body.acks
+        self._acks = acks
         self._topics: list[TopicProduceResponse] = []
         self._pending: list[tuple[str, PartitionProduceResponse]] = []
-        self.entries: list[Entry] = []
-        self.is_transactional = False
-        version = request.header.api_version
-        authorize = services.authorizer.authorize
-        for topic in body.topic_data:
-            name, topic_id = self._identify(topic.name, topic.topic_id, version)
-            error = ErrorCode.NONE
-            if name is None:
-                error = ErrorCode.UNKNOWN_TOPIC_ID
-            elif not authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
-                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            partitions = []
-            for partition in topic.partition_data:
-                response = PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
-                partitions.append(response)
-                if name is not None and error == ErrorCode.NONE:
-                    records = partition.records
-                    assert not isinstance(records, FileSlice)
-                    self._admit(TopicPartition(name, partition.index), topic_id, records, version, response)
-            self._topics.append(
-                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
-            )
+        """The topics and responses of the partitions whose results are to come, in the order of these."""
 
-    def _identify(self, name: str, topic_id: Uuid, version: int) -> tuple[str | None, Uuid | None]:
-        if version < _BY_TOPIC_ID or topic_id == ZERO_UUID:
-            return name, None
-        topic = self._services.metadata.image.topics.by_id.get(topic_id)
-        return (None if topic is None else topic.name), topic_id
-
-    def _admit(
-        self,
-        topic_partition: TopicPartition,
-        topic_id: Uuid | None,
-        records: Buffer | None,
-        version: int,
-        response: PartitionProduceResponse,
-    ) -> None:
-        """Take a partition's records up for appending; what no version of Produce may bring is refused here."""
-        if records is None or len(records) < _BATCH_OVERHEAD:
-            response.error_code = ErrorCode.INVALID_RECORD if not records else ErrorCode.CORRUPT_MESSAGE
-            return
-        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-        if magic != 2 or length + 12 < len(records):
-            # One batch, of the format that all versions of this API have.
-            response.error_code = ErrorCode.INVALID_RECORD
-        elif attributes & _CODEC == Compression.ZSTD and version < _ZSTD_FROM:
-            response.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        else:
-            if attributes & _TRANSACTIONAL:
-                self.is_transactional = True
-            self._pending.append((topic_partition.topic, response))
-            self.entries.append((topic_partition, topic_id, records))
+    @classmethod
+    def to_single(cls, services: BrokerServices, request: Request, single: SingleProduce, topic: str) -> "_Answer":
+        """To a request with one partition."""
+        answer = cls(services, request, single.acks)
+        response = PartitionProduceResponse(index=single.partition)
+        answer._pending.append((topic, response))
+        topics = TopicProduceResponse(name=topic, partition_responses=[response])
+        if single.topic_id is not None:
+            topics.topic_id = single.topic_id
+        answer._topics.append(topics)
+        return answer
 
     def refuse_all(self, error: ErrorCode) -> None:
         """Answer the whole request with one error."""
@@ -292,6 +194,131 @@ class _Produce:
                     rack=leader.node.rack,
                 )
         response.node_endpoints = list(endpoints.values())
+
+
+class _SingleProduce:
+    """One request with one plain batch; see :mod:`ottla.protocol.single_produce`."""
+
+    __slots__ = ("_request", "_services", "_single", "entries")
+
+    def __init__(self, services: BrokerServices, request: Request, single: SingleProduce, entry: Entry) -> None:
+        self._services = services
+        self._request = request
+        self._single = single
+        self.entries = (entry,)
+
+    @classmethod
+    def admit(cls, services: BrokerServices, request: Request, single: SingleProduce) -> "_SingleProduce | None":
+        """The request, if nothing about it is out of the ordinary."""
+        name = single.name
+        if name is None:
+            assert single.topic_id is not None
+            topic = services.metadata.image.topics.by_id.get(single.topic_id)
+            if topic is None:
+                return None
+            name = topic.name
+        records = single.records
+        if len(records) < _BATCH_OVERHEAD:
+            return None
+        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+        if magic != 2 or length + 12 != len(records) or attributes & _TRANSACTIONAL:
+            return None
+        if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
+            return None
+        return cls(services, request, single, (TopicPartition(name, single.partition), single.topic_id, records))
+
+    def respond(self, results: Sequence[AppendResult]) -> None:
+        """Answer with what appending gave."""
+        result = results[0]
+        request, single = self._request, self._single
+        error = result.error_code
+        if error and (
+            single.acks == 0 or result.error_message is not None or error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        ):
+            topic = self.entries[0][0].topic
+            _Answer.to_single(self._services, request, single, topic).respond(results)
+            return
+        throttle_time_ms = self._services.quotas.record_produce(request)
+        if throttle_time_ms:
+            request.throttle_time_ms = throttle_time_ms
+        if single.acks == 0:
+            request.no_op()
+            return
+        request.send(
+            (
+                write_single_produce_response(
+                    request.header.correlation_id,
+                    single.topic_field,
+                    index=single.partition,
+                    error_code=error,
+                    base_offset=result.base_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
+                    throttle_time_ms=throttle_time_ms,
+                ),
+            )
+        )
+
+
+class _Produce(_Answer):
+    """One request: which of its partitions are appended to."""
+
+    __slots__ = ("entries", "is_transactional")
+
+    def __init__(self, services: BrokerServices, request: Request, body: ProduceRequest) -> None:
+        super().__init__(services, request, body.acks)
+        self.entries: list[Entry] = []
+        self.is_transactional = False
+        version = request.header.api_version
+        authorize = services.authorizer.authorize
+        for topic in body.topic_data:
+            name, topic_id = self._identify(topic.name, topic.topic_id, version)
+            error = ErrorCode.NONE
+            if name is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+            elif not authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            partitions = []
+            for partition in topic.partition_data:
+                response = PartitionProduceResponse(index=partition.index, error_code=error, base_offset=-1)
+                partitions.append(response)
+                if name is not None and error == ErrorCode.NONE:
+                    records = partition.records
+                    assert not isinstance(records, FileSlice)
+                    self._admit(TopicPartition(name, partition.index), topic_id, records, version, response)
+            self._topics.append(
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
+            )
+
+    def _identify(self, name: str, topic_id: Uuid, version: int) -> tuple[str | None, Uuid | None]:
+        if version < _BY_TOPIC_ID or topic_id == ZERO_UUID:
+            return name, None
+        topic = self._services.metadata.image.topics.by_id.get(topic_id)
+        return (None if topic is None else topic.name), topic_id
+
+    def _admit(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        records: Buffer | None,
+        version: int,
+        response: PartitionProduceResponse,
+    ) -> None:
+        """Take a partition's records up for appending; what no version of Produce may bring is refused here."""
+        if records is None or len(records) < _BATCH_OVERHEAD:
+            response.error_code = ErrorCode.INVALID_RECORD if not records else ErrorCode.CORRUPT_MESSAGE
+            return
+        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+        if magic != 2 or length + 12 < len(records):
+            # One batch, of the format that all versions of this API have.
+            response.error_code = ErrorCode.INVALID_RECORD
+        elif attributes & _CODEC == Compression.ZSTD and version < _ZSTD_FROM:
+            response.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        else:
+            if attributes & _TRANSACTIONAL:
+                self.is_transactional = True
+            self._pending.append((topic_partition.topic, response))
+            self.entries.append((topic_partition, topic_id, records))
 
 
 def error_response(body: ProduceRequest, error: KafkaError) -> ProduceResponse:
