@@ -1,5 +1,7 @@
 """Reading a topic back: from the page cache and from the disk, with librdkafka and on raw sockets."""
 
+from contextlib import ExitStack
+
 from bench.broker import nodes, wire
 from bench.broker.arena import Arena, Cost, drop_from_page_cache, loaded
 from bench.broker.board import Line, at_least, megabytes_per_second, milliseconds_per_gigabyte, per_second
@@ -18,28 +20,31 @@ RAW_COLD_CPU = Line("  broker CPU, cold", milliseconds_per_gigabyte)
 
 
 def consume(arena: Arena) -> None:
-    """Fill a topic once a contender, and read it again and again."""
+    """Fill a topic of each contender, and read it again and again."""
     requests = 4_000 if arena.quick else 16_000
-    with arena.board("Consuming") as board:
+    with arena.board("Consuming") as board, ExitStack() as topics:
+        filled: dict[str, tuple[str, int]] = {}
         for name, node in arena.turns(1):
-            with arena.topic(node, PARTITIONS) as topic:
-                _fill(node, topic, requests)
-                messages = _end_offset(node, topic)
-                for number in range(arena.rounds + 1):
-                    warm = _read(node, topic, messages)
-                    client = _consume(node, topic, messages)
-                    drop_from_page_cache(node, topic, PARTITIONS)
-                    cold = _read(node, topic, messages)
-                    drop_from_page_cache(node, topic, PARTITIONS)
-                    client_cold = _consume(node, topic, messages)
-                    if number == 0:
-                        continue
-                    board.add(CLIENT, name, client)
-                    board.add(CLIENT_COLD, name, client_cold)
-                    board.add(RAW, name, warm.load.bytes_received / warm.load.wall_s)
-                    board.add(RAW_CPU, name, warm.broker_cpu_s / warm.load.bytes_received)
-                    board.add(RAW_COLD, name, cold.load.bytes_received / cold.load.wall_s)
-                    board.add(RAW_COLD_CPU, name, cold.broker_cpu_s / cold.load.bytes_received)
+            topic = topics.enter_context(arena.topic(node, PARTITIONS))
+            _fill(node, topic, requests)
+            filled[name] = topic, _end_offset(node, topic)
+        for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
+            topic, end_offset = filled[name]
+            warm = _read(node, topic, end_offset)
+            client = _consume(node, topic, end_offset)
+            drop_from_page_cache(node, topic, PARTITIONS)
+            cold = _read(node, topic, end_offset)
+            drop_from_page_cache(node, topic, PARTITIONS)
+            client_cold = _consume(node, topic, end_offset)
+            _read(node, topic, end_offset)  # into the page cache again
+            if number < len(arena.names):
+                continue
+            board.add(CLIENT, name, client)
+            board.add(CLIENT_COLD, name, client_cold)
+            board.add(RAW, name, warm.load.bytes_received / warm.load.wall_s)
+            board.add(RAW_CPU, name, warm.broker_cpu_s / warm.load.bytes_received)
+            board.add(RAW_COLD, name, cold.load.bytes_received / cold.load.wall_s)
+            board.add(RAW_COLD_CPU, name, cold.broker_cpu_s / cold.load.bytes_received)
 
 
 def sendfile(arena: Arena) -> None:
@@ -58,9 +63,9 @@ def sendfile(arena: Arena) -> None:
                 arena.topic(node, PARTITIONS) as topic,
             ):
                 _fill(node, topic, requests)
-                messages = _end_offset(node, topic)
+                end_offset = _end_offset(node, topic)
                 for number in range(arena.rounds + 1):
-                    cost = _read(node, topic, messages)
+                    cost = _read(node, topic, end_offset)
                     if number:
                         rate = cost.load.bytes_received / cost.load.wall_s
                         board.add(Line(f"{way}, page cache", megabytes_per_second), "ottla", rate)
@@ -90,7 +95,9 @@ def _fill(node: Node, topic: str, requests: int) -> None:
 
 def _end_offset(node: Node, topic: str) -> int:
     """The shortest partition's end, which all are read to."""
-    sizes = [sum(path.stat().st_size for path in node.partition_dir(topic, each).glob("*.log")) for each in range(4)]
+    sizes = [
+        sum(path.stat().st_size for path in node.partition_dir(topic, each).glob("*.log")) for each in range(PARTITIONS)
+    ]
     return min(sizes) // BATCH_BYTES * RECORDS
 
 

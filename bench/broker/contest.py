@@ -5,6 +5,7 @@ medians count. Data is on the disk of the checkout.
 """
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SECTIONS: dict[str, Callable[[Arena], None]] = {
     "consume": consume.consume,
     "sendfile": consume.sendfile,
 }
+IDLE_LOAD = 0.3
 ALONE = ("startup", "memory")
 """Sections that start brokers of their own, before the others' are there."""
 
@@ -34,6 +36,10 @@ def run(arguments: Sequence[str] = ()) -> list[Row]:
     names = ["apache", "ottla"] if options.contender == "both" else [options.contender]
     wanted = options.only.split(",") if options.only else list(SECTIONS)
     oracle = Oracle(print) if "apache" in names else None
+    print(
+        f"load average before: {os.getloadavg()[0]:.1f}; anything above {IDLE_LOAD} belongs to somebody else",
+        flush=True,
+    )
     with scratch_directory() as directory:
         arena = Arena(names, oracle, Path(directory), quick=options.quick)
         try:

@@ -33,7 +33,7 @@ PROPERTIES = {
     "log.retention.check.interval.ms": "3600000",
     "broker.session.timeout.ms": "3600000",  # a node that stands still while the other runs keeps its session
 }
-COPY_PROPERTIES = {"ottla.fetch.sendfile": "false"}
+COPY_PROPERTIES = {"ottla.send.mode": "copy"}
 """Ottla's fetch answers through memory."""
 _LOOPBACK = "127.0.0.1"
 _POLL_S = 0.001
