@@ -208,7 +208,7 @@ def test_a_broker_that_falls_silent_is_fenced_and_its_partitions_have_no_leader(
     assert broker.fenced
     partition = world.image.topics.partition("t", 0)
     assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (NO_LEADER, (), (1,), (1,))
-    assert world.controller.metrics.offline_partitions_count == 1
+    assert dict(world.controller.metrics.gauges())["OfflinePartitionsCount"] == 1
     world.heartbeat(1, broker.epoch)
     partition = world.image.topics.partition("t", 0)
     assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (1, (1,), (), ())
@@ -240,7 +240,7 @@ def test_periodic_elections_give_leadership_back():
     epoch = world.image.cluster.brokers[1].epoch
     world.heartbeat(1, epoch, want_fence=True)
     assert {partition.leader for partition in world.image.topics.by_name["t"].partitions.values()} == {2}
-    assert world.controller.metrics.preferred_replica_imbalance_count == 2
+    assert dict(world.controller.metrics.gauges())["PreferredReplicaImbalanceCount"] == 2
 
 
 def test_the_metrics_count_the_committed_state():

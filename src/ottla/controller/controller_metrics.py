@@ -1,12 +1,12 @@
 """The controller's metrics, under Apache's names: kafka.controller:type=KafkaController and ControllerEventManager."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
 from ottla.controller.pending_log import PendingLog
 from ottla.metadata.image import MetadataImage
-from ottla.metadata.partition_registration import NO_LEADER
+from ottla.metadata.partition_registration import NO_LEADER, PartitionRegistration
 from ottla.metrics import Histogram
 from ottla.metrics.registry import Registry, metric_name
 
@@ -16,13 +16,6 @@ _GAUGES: Final = (
     ("FencedBrokerCount", "fenced_broker_count", "Registered brokers that are fenced"),
     ("ControlledShutdownBrokerCount", "controlled_shutdown_broker_count", "Brokers that are about to shut down"),
     ("GlobalTopicCount", "global_topic_count", "Topics"),
-    ("GlobalPartitionCount", "global_partition_count", "Partitions"),
-    ("OfflinePartitionsCount", "offline_partitions_count", "Partitions without a leader"),
-    (
-        "PreferredReplicaImbalanceCount",
-        "preferred_replica_imbalance_count",
-        "Partitions that their preferred replica does not lead",
-    ),
     ("LastAppliedRecordOffset", "last_applied_record_offset", "The last offset in the controller's state"),
     ("LastCommittedRecordOffset", "last_committed_record_offset", "The last committed offset"),
     ("LastAppliedRecordTimestamp", "last_applied_record_timestamp", "When the last record was appended"),
@@ -34,19 +27,26 @@ _GAUGES: Final = (
     ("MetadataErrorCount", "metadata_error_count", "Errors of the controller itself"),
 )
 
+_PARTITION_COUNTS: Final[Mapping[str, tuple[str, Callable[[PartitionRegistration], bool]]]] = {
+    "GlobalPartitionCount": ("Partitions", lambda _partition: True),
+    "OfflinePartitionsCount": ("Partitions without a leader", lambda partition: partition.leader == NO_LEADER),
+    "PreferredReplicaImbalanceCount": (
+        "Partitions that their preferred replica does not lead",
+        lambda partition: not partition.has_preferred_leader(),
+    ),
+}
+
 
 class ControllerMetrics:
     """Counters that the controller raises, and gauges that are read from its state.
 
-    Partitions are counted when somebody asks, once an image. Operations begin when they are called, so that none
-    waits in a queue or times out there.
+    Partitions are counted when somebody asks, in slices, since they may be many and an image does not change.
+    Operations begin when they are called, so that none waits in a queue or times out there.
     """
 
     def __init__(self, log: PendingLog, now_ms: Callable[[], int]) -> None:
         self._log = log
         self._now_ms = now_ms
-        self._counted_image: MetadataImage | None = None
-        self._counts = (0, 0, 0)
         self.event_queue_time_ms = Histogram()
         self.event_queue_processing_time_ms = Histogram()
         self.timed_out_broker_heartbeat_count = 0
@@ -60,6 +60,8 @@ class ControllerMetrics:
         for name, attribute, text in _GAUGES:
             read = partial(getattr, self, attribute)
             registry.gauge(metric_name("kafka.controller", "KafkaController", name), text, read)
+        for name, (text, counts) in _PARTITION_COUNTS.items():
+            registry.sum_gauge(metric_name("kafka.controller", "KafkaController", name), text, self._partitions, counts)
         self.event_queue_time_ms = registry.histogram(
             metric_name("kafka.controller", "ControllerEventManager", "EventQueueTimeMs"),
             "Milliseconds before operations begin",
@@ -73,6 +75,8 @@ class ControllerMetrics:
         """Every number by Apache's name."""
         for name, attribute, _ in _GAUGES:
             yield name, getattr(self, attribute)
+        for name, (_, counts) in _PARTITION_COUNTS.items():
+            yield name, sum(map(counts, self._partitions()))
 
     @property
     def active_controller_count(self) -> int:
@@ -100,21 +104,6 @@ class ControllerMetrics:
         return len(self._image.topics.by_name)
 
     @property
-    def global_partition_count(self) -> int:
-        """Partitions of all topics."""
-        return self._partition_counts()[0]
-
-    @property
-    def offline_partitions_count(self) -> int:
-        """Partitions without a leader."""
-        return self._partition_counts()[1]
-
-    @property
-    def preferred_replica_imbalance_count(self) -> int:
-        """Partitions that are not led by their preferred replica."""
-        return self._partition_counts()[2]
-
-    @property
     def last_applied_record_offset(self) -> int:
         """The last offset in the state, committed or not."""
         return self._log.last_applied_offset
@@ -138,15 +127,6 @@ class ControllerMetrics:
     def _image(self) -> MetadataImage:
         return self._log.committed.image
 
-    def _partition_counts(self) -> tuple[int, int, int]:
-        image = self._image
-        if self._counted_image is None or self._counted_image.topics is not image.topics:
-            total = offline = imbalanced = 0
-            for topic in image.topics.by_name.values():
-                total += len(topic.partitions)
-                for partition in topic.partitions.values():
-                    offline += partition.leader == NO_LEADER
-                    imbalanced += not partition.has_preferred_leader()
-            self._counted_image = image
-            self._counts = (total, offline, imbalanced)
-        return self._counts
+    def _partitions(self) -> Iterator[PartitionRegistration]:
+        for topic in self._image.topics.by_name.values():
+            yield from topic.partitions.values()

@@ -41,14 +41,21 @@ class MetadataLoader:
         is_supported_config: Callable[[int, str], bool] | None = None,
     ) -> None:
         self.image = MetadataImage()
+        self.snapshots_loaded = 0
+        self.load_errors = 0
         self._high_watermark = high_watermark
-        self._on_fault = on_fault
+        self._tell_fault = on_fault
         self._is_supported_config = is_supported_config
-        self._batch_loader = MetadataBatchLoader(self._publish, on_fault, is_supported_config)
+        self._batch_loader = MetadataBatchLoader(self._publish, self._on_fault, is_supported_config)
         self._catching_up = True
         self._publishers: list[MetadataPublisher] = []
         self._uninitialized: list[MetadataPublisher] = []
         self._snapshot_delta: MetadataDelta | None = None
+
+    @property
+    def leader_id(self) -> int:
+        """The quorum's leader, -1 if unknown."""
+        return self._batch_loader.leader[0]
 
     def handle_commit(self, batch: LogBatch) -> None:
         """Load a batch at once and publish."""
@@ -85,6 +92,7 @@ class MetadataLoader:
         provenance = MetadataProvenance(offset, epoch, append_time_ms, True)
         image = delta.apply(provenance)
         self._batch_loader.reset(image)
+        self.snapshots_loaded += 1
         self._publish(delta, image, SnapshotManifest(provenance))
 
     def handle_leader_change(self, leader_id: int, leader_epoch: int) -> None:
@@ -122,6 +130,10 @@ class MetadataLoader:
         """Publish no more to it."""
         self._publishers = [other for other in self._publishers if other is not publisher]
         self._uninitialized = [other for other in self._uninitialized if other is not publisher]
+
+    def _on_fault(self, message: str, error: Exception) -> None:
+        self.load_errors += 1
+        self._tell_fault(message, error)
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage, manifest: LoaderManifest) -> None:
         self.image = image

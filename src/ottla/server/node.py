@@ -7,13 +7,16 @@ open → unfenced. Stop: the same backward, and a clean-shutdown mark where ever
 import asyncio
 import logging
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ottla.common.errors import InvalidConfigError
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
+from ottla.log.log_manager_metrics import register_log_manager
+from ottla.log.log_metrics import LogMetrics
 from ottla.log.manager import LogManager
 from ottla.metadata.image.configs import ConfigResourceType
+from ottla.metadata.loader_metrics import register_loader
 from ottla.metrics.exposition import render
 from ottla.metrics.registry import Registry
 from ottla.network.reactor import Reactor
@@ -24,6 +27,7 @@ from ottla.server.broker_lifecycle import BrokerState
 from ottla.server.broker_server import BrokerServer
 from ottla.server.controller_server import ControllerServer
 from ottla.server.metrics_endpoint import MetricsEndpoint
+from ottla.server.process_metrics import register_process
 from ottla.server.quotas import Unlimited
 from ottla.server.storage import cluster_id_of
 
@@ -81,6 +85,7 @@ class Node:
             cluster_id=self.cluster_id,
             node_id=config.kraft.node_id,
             on_directory_failure=self._directory_failed,
+            metrics=LogMetrics(self.registry),
         )
         log_manager.open()
         self._log_manager = log_manager
@@ -110,12 +115,16 @@ class Node:
             authorizer=authorizer,
             quotas=Unlimited(),
         )
-        await controller.start()
-        await broker.start(controller.loader)
+        register_process(self.registry)
+        register_log_manager(self.registry, log_manager, runtime.clock.now_ms)
+        register_loader(self.registry, controller.loader, runtime.clock.now_ms)
         if config.server.metrics_listener is not None:
+            # Before anything is loaded: somebody may want to see how far a recovery is.
             address = config.server.metrics_listener
             self._metrics = MetricsEndpoint(address.host, address.port, self.render_metrics)
             await self._metrics.start()
+        await controller.start()
+        await broker.start(controller.loader)
 
     def _topic_overrides(self, topic: str) -> dict[str, object]:
         assert self._broker is not None
@@ -155,16 +164,14 @@ class Node:
         """The port of the Prometheus endpoint, if there is one."""
         return self._metrics.port if self._metrics is not None else None
 
-    def render_metrics(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return b"".join(render(self.registry, self._runtime.clock.monotonic_ms()))
+    def render_metrics(self) -> Iterator[bytes]:
+        """All metrics in Prometheus' text format, in pieces of less than a millisecond."""
+        return render(self.registry, self._runtime.clock.monotonic_ms())
 
     # -- stop ---------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
         """Controlled shutdown."""
-        if self._metrics is not None:
-            await self._metrics.stop()
         if self._broker is not None:
             await self._broker.stop()
         if self._controller is not None:
@@ -172,6 +179,8 @@ class Node:
         if self._log_manager is not None:
             # The last of all: it unlocks the directories, of which the metadata log's is one.
             await self._log_manager.stop(self._broker.lifecycle.broker_epoch if self._broker is not None else -1)
+        if self._metrics is not None:
+            await self._metrics.stop()
         self._runtime.close()
 
     async def abandon(self) -> None:
