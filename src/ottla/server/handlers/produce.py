@@ -73,15 +73,18 @@ def handle(services: BrokerServices, request: Request) -> None:
     elif not produce.entries:
         produce.respond([])
     else:
-        services.replicas.handle_produce_append(
-            body.transactional_id,
-            produce.entries,
-            body.acks,
-            body.timeout_ms,
-            produce.respond,
-            internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
-            supports_epoch_bump=header.api_version >= _TRANSACTIONS_V2_FROM,
-        )
+        try:
+            services.replicas.handle_produce_append(
+                body.transactional_id,
+                produce.entries,
+                body.acks,
+                body.timeout_ms,
+                produce.respond,
+                internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
+                supports_epoch_bump=header.api_version >= _TRANSACTIONS_V2_FROM,
+            )
+        except KafkaError as error:
+            produce.fail(error)
     if body.transactional_id is None:
         _release_if_waiting(request)
 
@@ -127,6 +130,14 @@ class _Answer:
         """Answer the whole request with one error."""
         for _topic, response in self._pending:
             response.error_code = error
+        self._answer()
+
+    def fail(self, error: KafkaError) -> None:
+        """Answer the whole request, its refused partitions included, with what is wrong with it as such."""
+        for topic in self._topics:
+            for partition in topic.partition_responses:
+                partition.error_code = error.code
+                partition.error_message = str(error)
         self._answer()
 
     def respond(self, results: Sequence[AppendResult]) -> None:

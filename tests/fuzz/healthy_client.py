@@ -1,0 +1,128 @@
+"""A client that does nothing wrong, and wants its answers: what it writes is there when it reads."""
+
+import socket
+import struct
+import time
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.uuid import Uuid
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.headers import decode_response, encode_request
+from ottla.protocol.message import Message
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.records.batch import RecordBatch
+from ottla.records.builder import build_batch
+from ottla.records.record import SimpleRecord, decode_records
+
+ANSWER_BOUND_S = 20
+"""Not a measurement: beyond it a node is taken for dead."""
+
+
+class Connection:
+    """Requests and their answers, one at a time."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_BOUND_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._correlation_id = 0
+
+    def request(self, api_key: ApiKey, version: int, body: Message) -> Message:
+        self._correlation_id += 1
+        self._socket.sendall(encode_request(api_key, version, self._correlation_id, "healthy", body))
+        (size,) = struct.unpack(">i", self._exactly(4))
+        correlation_id, response = decode_response(api_key, version, memoryview(self._exactly(size)))
+        assert correlation_id == self._correlation_id
+        return response
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            assert piece, "the connection of the healthy client was closed"
+            data += piece
+        return bytes(data)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class HealthyClient:
+    """Writes numbered records to a topic of its own and reads each of them back."""
+
+    def __init__(self, broker_port: int, controller_port: int, topic: str) -> None:
+        self._broker = Connection(broker_port)
+        self._controller = Connection(controller_port)
+        self._topic = topic
+        self.written = 0
+        self.longest_s = 0.0
+
+    def create_topic(self, name: str, partitions: int = 1) -> ErrorCode:
+        request = CreateTopicsRequest(
+            topics=[CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)], timeout_ms=10_000
+        )
+        response = self._broker.request(ApiKey.CREATE_TOPICS, 7, request)
+        return ErrorCode(response.topics[0].error_code)  # type: ignore[attr-defined]
+
+    def topics(self) -> dict[str, Uuid]:
+        response = self._broker.request(ApiKey.METADATA, 12, MetadataRequest(topics=None))
+        return {topic.name: topic.topic_id for topic in response.topics}  # type: ignore[attr-defined]
+
+    def delete_topics(self, names: list[str]) -> None:
+        states = [DeleteTopicState(name=name) for name in names]
+        self._broker.request(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=states, timeout_ms=10_000))
+
+    def check(self) -> None:
+        """Metadata, a record written, the same record read, and the controller asked for its quorum."""
+        start_s = time.monotonic()
+        self._ask_for_metadata()
+        value = b"record %d" % self.written
+        offset = self._produce(value)
+        assert offset == self.written, f"offset {offset} for the record {self.written}"
+        self.written += 1
+        assert self._fetch(offset) == [value]
+        quorum = self._controller.request(ApiKey.DESCRIBE_QUORUM, 2, DescribeQuorumRequest())
+        assert quorum.error_code == ErrorCode.NONE  # type: ignore[attr-defined]
+        self.longest_s = max(self.longest_s, time.monotonic() - start_s)
+
+    def _ask_for_metadata(self) -> None:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=self._topic)])
+        response = self._broker.request(ApiKey.METADATA, 12, request)
+        (topic,) = response.topics  # type: ignore[attr-defined]
+        assert topic.error_code == ErrorCode.NONE
+        assert topic.partitions[0].leader_id == 1
+
+    def _produce(self, value: bytes) -> int:
+        batch = bytes(build_batch([SimpleRecord(1_700_000_000_000, None, value)]))
+        data = TopicProduceData(name=self._topic, partition_data=[PartitionProduceData(index=0, records=batch)])
+        response = self._broker.request(
+            ApiKey.PRODUCE, 12, ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[data])
+        )
+        partition = response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+        assert partition.error_code == ErrorCode.NONE, ErrorCode(partition.error_code).name
+        return int(partition.base_offset)
+
+    def _fetch(self, offset: int) -> list[bytes | None]:
+        wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            max_wait_ms=10_000, min_bytes=1, topics=[FetchTopic(topic=self._topic, partitions=[wanted])]
+        )
+        response = self._broker.request(ApiKey.FETCH, 12, request)
+        partition = response.responses[0].partitions[0]  # type: ignore[attr-defined]
+        assert partition.error_code == ErrorCode.NONE, ErrorCode(partition.error_code).name
+        return [record.value for record in decode_records(RecordBatch(partition.records))]
+
+    def read_all(self) -> list[bytes | None]:
+        """Everything in the topic, from its first record on."""
+        values: list[bytes | None] = []
+        while len(values) < self.written:
+            values += self._fetch(len(values))
+        return values
+
+    def close(self) -> None:
+        self._broker.close()
+        self._controller.close()
