@@ -3,9 +3,12 @@
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.message import VersionRange
+from ottla.protocol.messages.produce import ProduceResponse
 from tests.apache.schemas import Comparison, read_schemas
 from tests.oracle import Oracle
 from tests.protocol.all_messages import MESSAGE_CLASSES, MESSAGES_AND_VERSIONS
@@ -24,6 +27,28 @@ def test_every_message_is_declared_as_in_apaches_schemas(oracle: Oracle) -> None
     assert {cls.__name__ for cls in MESSAGE_CLASSES} == set(schemas)
     for cls in MESSAGE_CLASSES:
         Comparison(schemas[cls.__name__], prefix=cls.__name__).check(cls)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("name", "Other"),
+        ("type", "int64"),
+        ("versions", "1+"),
+        ("nullableVersions", "0+"),
+        ("taggedVersions", "9+"),
+        ("tag", 3),
+        ("default", "7"),
+        ("flexibleVersions", "none"),
+    ],
+)
+def test_the_comparison_sees_every_difference(oracle: Oracle, attribute: str, value: object) -> None:
+    (schema,) = (s for s in read_schemas(oracle, "kafka-clients", "common/message") if s["name"] == "ProduceResponse")
+    partition = schema["fields"][0]["fields"][2]["fields"][1]
+    assert partition["name"] == "ErrorCode"
+    partition[attribute] = value
+    with pytest.raises(AssertionError):
+        Comparison(schema).check(ProduceResponse)
 
 
 def test_every_api_has_apaches_key_and_name(oracle: Oracle) -> None:

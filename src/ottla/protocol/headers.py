@@ -31,6 +31,7 @@ class RequestHeader(NamedTuple):
     client_id: str | None
 
 
+_new_header: Final = tuple.__new__  # a named tuple's own __new__ is Python, and this runs for every request
 _API_KEYS: Final = {int(key): key for key in ApiKey}
 _flexible_from: dict[int, int] = {}
 
@@ -65,9 +66,10 @@ def parse_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
             raise InvalidRequestError("a client id that is no UTF-8") from None
     elif length != -1:
         raise InvalidRequestError(f"a client id of {length} bytes")
-    if version >= flexible_from(api_key):
+    first_flexible = _flexible_from.get(key)
+    if version >= (flexible_from(api_key) if first_flexible is None else first_flexible):
         position = _skip_tagged_fields(frame, position)
-    return RequestHeader(api_key, version, correlation_id, client_id), position
+    return _new_header(RequestHeader, (api_key, version, correlation_id, client_id)), position
 
 
 def _skip_tagged_fields(frame: memoryview, position: int) -> int:
