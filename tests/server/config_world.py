@@ -107,6 +107,10 @@ class Channel:
         return response
 
 
+async def _settled() -> None:
+    """Metadata is followed at once here."""
+
+
 class World:
     """A broker's and a controller's services over one image."""
 
@@ -133,6 +137,7 @@ class World:
             node_id=NODE_ID, config=config, metadata=cache, authorizer=AllowAll(), controller=self.controller
         )
         self.channel = self.services.controller_channel = Channel(self.services)
+        self.services.metadata_settled = _settled
 
     def describe(self, *resources: tuple[int, str], version: int = 4, **options: Any) -> list[DescribeConfigsResult]:
         """DescribeConfigs over the wire."""

@@ -1,9 +1,17 @@
-"""Fixtures of the server's tests."""
+"""Fixtures of the server's tests: a broker for all tests of a module, a connection, a topic that nobody has used."""
 
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 import pytest
+
+from ottla.testing import Broker
+from tests.oracle import Oracle
+from tests.server.wire import Wire
+
+_numbers = count()
 
 
 @pytest.fixture
@@ -13,3 +21,62 @@ def quiet_logger() -> Iterator[logging.Logger]:
     found.setLevel(logging.NOTSET)
     yield found
     found.setLevel(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def broker_properties() -> Mapping[str, str]:
+    """What a module's broker is configured with."""
+    return {"auto.create.topics.enable": "false"}
+
+
+@pytest.fixture(scope="module")
+def broker(broker_properties: Mapping[str, str]) -> Iterator[Broker]:
+    """A broker in this process, for tests that look inside."""
+    with Broker(broker_properties) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    broker_properties: Mapping[str, str],
+) -> Iterator[str]:
+    """The address of a broker, for tests that only talk to it.
+
+    With OTTLA_APACHE_HALF=1 it is Apache's: what these tests expect is Kafka's behaviour, not ours.
+    """
+    if os.environ.get("OTTLA_APACHE_HALF") != "1":
+        found: Broker = request.getfixturevalue("broker")
+        yield found.bootstrap_servers
+        return
+    oracle: Oracle = request.getfixturevalue("oracle")
+    with oracle.broker(tmp_path_factory.mktemp("apache"), broker_properties) as node:
+        yield node.bootstrap
+
+
+@pytest.fixture
+def wire(address: str) -> Iterator[Wire]:
+    """A connection to that broker."""
+    with Wire(address) as found:
+        yield found
+
+
+@pytest.fixture
+def connect(address: str) -> Iterator[Callable[[], Wire]]:
+    """As many more connections as a test wants."""
+    wires: list[Wire] = []
+
+    def make() -> Wire:
+        wires.append(Wire(address))
+        return wires[-1]
+
+    yield make
+    for each in wires:
+        each.close()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no topic has had."""
+    return f"topic-{next(_numbers)}"

@@ -91,7 +91,8 @@ class ReplicaManager:
 
     async def apply_delta(self, delta: TopicsDelta | None, image: MetadataImage) -> None:
         """Follow the metadata to ``image``; ``delta`` is None where no topic has changed. One call after the other."""
-        self.image = image
+        if image.offset >= self.image.offset:  # a later one may have been shown already
+            self.image = image
         if delta is not None:
             await self._changes.apply(delta.local_changes(self.node_id))
             self.log_dirs.resume()

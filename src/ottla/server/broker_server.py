@@ -103,6 +103,7 @@ class BrokerServer:
                 server.max_incremental_fetch_session_cache_slots, rng=runtime.rng, registry=registry
             ),
             controller_channel=channel,
+            metadata_settled=self._settled,
             auto_topic_creation=AutoTopicCreation(channel, lambda: config.current.network.request_timeout_ms),
             producer_ids=ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel),
             authorizer=authorizer,
@@ -131,7 +132,7 @@ class BrokerServer:
             registration_timeout_ms=static.kraft.initial_broker_registration_timeout_ms,
             on_state=self._set_state,
         )
-        self._publisher = BrokerMetadataPublisher(self._follow, self._session.published)
+        self._publisher = BrokerMetadataPublisher(self._show, self._follow, self._session.published)
         self._config_publisher = DynamicConfigPublisher(config, self._reconfigure)
         self._leader_recovery = LeaderRecovery(node_id, channel, lambda: self.lifecycle.broker_epoch)
         self._housekeeping = Housekeeping(runtime, log_manager)
@@ -176,8 +177,7 @@ class BrokerServer:
         """Register, load the logs, follow the metadata, open the listeners, and return when clients may come."""
         self._session.start()
         loader.install_publishers([self.metadata, self._config_publisher, self._publisher])
-        image = await self._publisher.first_image
-        self.replicas.image = image
+        await self._publisher.first_image
         await self.log_manager.load()
         await self._publisher.follow_next()
         await self.replicas.put_aside_strays()
@@ -193,6 +193,12 @@ class BrokerServer:
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+
+    async def _settled(self) -> None:
+        await self._publisher.settled()
+
+    def _show(self, image: MetadataImage) -> None:
+        self.replicas.image = image
 
     async def _follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Bring the replicas and the topics' configurations to an image."""

@@ -4,12 +4,13 @@ Clients may send them to any broker. In a node that is broker and controller at 
 no envelope is needed; ``ControllerChannel`` is the port that a channel over the network will fill.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import Message
-from ottla.server.api import Answer, Api, ListenerType
+from ottla.server.api import Api, ListenerType
 
 
 class ControllerChannel(Protocol):
@@ -26,12 +27,19 @@ class HasController(Protocol):
     """Services of a broker that knows the way."""
 
     controller_channel: ControllerChannel
+    metadata_settled: Callable[[], Awaitable[None]]
 
 
-def forwarded(key: ApiKey, lowest: int, highest: int) -> Api:
-    """The row of an API that brokers pass on as it is."""
+def forwarded(key: ApiKey, lowest: int, highest: int, *, changes_metadata: bool = True) -> Api:
+    """The row of an API that brokers pass on as it is.
 
-    def handle(services: HasController, context: RequestContext, body: Message) -> Answer:
-        return services.controller_channel.forward(key, body, context)
+    A change of the metadata is answered when this broker has followed it: whoever creates a topic here finds it.
+    """
+
+    async def handle(services: HasController, context: RequestContext, body: Message) -> Message:
+        response = await services.controller_channel.forward(key, body, context)
+        if changes_metadata:
+            await services.metadata_settled()
+        return response
 
     return Api(key, lowest, highest, handle, ListenerType.BROKER)

@@ -20,7 +20,7 @@ def register_process(registry: Registry) -> None:
         return
     rows: tuple[tuple[str, str, Callable[[], float]], ...] = (
         ("process_resident_memory_bytes", "Resident memory", _resident_memory_bytes),
-        ("process_cpu_seconds", "Processor time, of the user and of the system", process_time),
+        ("process_cpu_seconds_total", "Processor time, of the user and of the system", process_time),
         ("process_open_fds", "Open file descriptors", _open_descriptors),
         ("process_max_fds", "How many there may be", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         ("kafka_server_KafkaServer_linux_disk_read_bytes", "Bytes read from disks", lambda: _io("read_bytes")),

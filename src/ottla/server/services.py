@@ -1,6 +1,6 @@
 """What handlers have at hand: one bundle for broker listeners and one for controller listeners."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from ottla.config.dynamic_config import DynamicConfig
@@ -34,6 +34,8 @@ class BrokerServices:
     replicas: ReplicaManager
     fetch_sessions: FetchSessionCache
     controller_channel: ControllerChannel
+    metadata_settled: Callable[[], Awaitable[None]]
+    """Waits until this broker has followed the metadata that it has published."""
     auto_topic_creation: AutoTopicCreation
     producer_ids: ProducerIds
     authorizer: Authorizer

@@ -49,6 +49,7 @@ async def handle_on_broker(
     async def forward(resources: list[AlterConfigsResource]) -> Sequence[AlterConfigsResourceResponse]:
         request = AlterConfigsRequest(resources=resources, validate_only=body.validate_only)
         response = await services.controller_channel.forward(ApiKey.ALTER_CONFIGS, request, context)
+        await services.metadata_settled()
         assert isinstance(response, AlterConfigsResponse)
         return response.responses
 

@@ -54,6 +54,7 @@ async def handle_on_broker(
     async def forward(resources: list[AlterConfigsResource]) -> Sequence[AlterConfigsResourceResponse]:
         request = IncrementalAlterConfigsRequest(resources=resources, validate_only=body.validate_only)
         response = await services.controller_channel.forward(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, context)
+        await services.metadata_settled()
         assert isinstance(response, IncrementalAlterConfigsResponse)
         return response.responses
 

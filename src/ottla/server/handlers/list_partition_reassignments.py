@@ -47,6 +47,6 @@ def _moving(topic: TopicImage, wanted: set[int] | None) -> list[OngoingPartition
 
 
 APIS: Final = (
-    forwarded(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0),
+    forwarded(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, changes_metadata=False),
     Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, handle, ListenerType.CONTROLLER),
 )
