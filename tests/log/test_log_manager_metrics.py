@@ -1,0 +1,134 @@
+"""Every gauge of the log manager, of its cleaner and of its logs follows what it shows."""
+
+from ottla.log.log_manager_metrics import register_log_manager
+from ottla.log.log_metrics import LogMetrics
+from ottla.log.manager import LogManager
+from ottla.metrics import Counter, Gauge, Histogram, Registry
+from ottla.runtime.inline import run
+from tests.log.log_machine import T0, T1, A, B, Machine, append
+from tests.sim.crash_files import CrashPolicy
+
+
+class _Shown:
+    """A manager and what a scrape would show of it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.registry = Registry()
+        self.manager = LogManager(
+            machine.runtime,
+            machine.config,
+            topic_overrides=lambda topic: machine.overrides.get(topic, {}),
+            metrics=LogMetrics(self.registry),
+        )
+        register_log_manager(self.registry, self.manager, machine.clock.now_ms)
+
+    def __call__(self, name: str, **labels: str) -> float | None:
+        (family,) = [one for one in self.registry.collect(0) if one.name == f"kafka_log_{name}"]
+        if family.source is not None:
+            return dict(family.source()).get(tuple(sorted(labels.items())))
+        metric = family.metrics[tuple(sorted(labels.items()))]
+        if isinstance(metric, Gauge):
+            return metric.read()
+        return metric.value if isinstance(metric, Counter) else metric.count
+
+
+def test_logs_come_grow_and_go() -> None:
+    shown = _Shown(Machine(A, B))
+    manager = shown.manager
+    run(manager.start())
+    of_log = {"topic": "topic", "partition": "0"}
+    names = ("Size", "NumLogSegments", "LogStartOffset", "LogEndOffset")
+    assert [shown(f"Log_{name}", **of_log) for name in names] == [None] * 4
+    log = manager.get_or_create_log(T0, directory=A)
+    assert [shown(f"Log_{name}", **of_log) for name in names] == [0, 1, 0, 0]
+    append(log, 3)
+    log.roll()
+    append(log, 2)
+    log.update_high_watermark(5)
+    log.maybe_increment_log_start_offset(1, "a test")
+    assert [shown(f"Log_{name}", **of_log) for name in names] == [log.size_in_bytes, 2, 1, 5]
+    manager.get_or_create_log(T0, directory=B, is_future=True)
+    assert shown("Log_LogEndOffset", is_future="true", **of_log) == 0
+    run(manager.delete_log(T0, is_future=True))
+    run(manager.delete_log(T0))
+    assert shown("Log_Size", **of_log) is None
+
+
+def test_flushes_are_timed() -> None:
+    shown = _Shown(Machine(A))
+    run(shown.manager.start())
+    log = shown.manager.get_or_create_log(T0)
+    append(log)
+    assert shown("LogFlushStats_LogFlushRateAndTimeMs") == 0
+    run(log.flush())
+    run(log.flush())  # nothing to do
+    assert shown("LogFlushStats_LogFlushRateAndTimeMs") == 1
+    assert isinstance(shown.registry.get("kafka_log_LogFlushStats_LogFlushRateAndTimeMs"), Histogram)
+
+
+def test_a_start_can_be_watched() -> None:
+    machine = Machine(A)
+    manager = machine.start()
+    for partition in (T0, T1):
+        append(manager.get_or_create_log(partition))
+    machine.crash(CrashPolicy.KEEP_ALL)
+    shown = _Shown(machine)
+    seen: list[tuple[float | None, ...]] = []
+
+    class Watched(dict[str, int]):
+        def __setitem__(self, path: str, remaining: int) -> None:
+            super().__setitem__(path, remaining)
+            seen.append(
+                (
+                    shown("LogManager_remainingLogsToRecover", dir=A),
+                    shown("LogManager_remainingSegmentsToRecover", dir=A),
+                    shown("LogManager_LogsLoadedPerSec"),
+                )
+            )
+
+    shown.manager._startup.remaining_segments = Watched()
+    run(shown.manager.start())
+    assert [remaining for remaining in seen if remaining[1]] == [(2, 1, 0), (1, 1, 1)]
+    assert shown("LogManager_remainingLogsToRecover", dir=A) == 0
+    assert shown("LogManager_remainingSegmentsToRecover", dir=A) == 0
+    assert shown("LogManager_LogsLoadedPerSec") == 2
+
+
+def test_a_failed_directory_is_shown() -> None:
+    shown = _Shown(Machine(A, B))
+    run(shown.manager.start())
+    assert shown("LogManager_OfflineLogDirectoryCount") == 0
+    shown.manager.handle_directory_failure(B, OSError("no such luck"))
+    assert shown("LogManager_OfflineLogDirectoryCount") == 1
+    assert [shown("LogManager_LogDirectoryOffline", logDirectory=path) for path in (A, B)] == [0, 1]
+
+
+def test_cleaning_is_shown() -> None:
+    machine = Machine(A)
+    machine.overrides["topic"] = {"cleanup.policy": "compact", "max.compaction.lag.ms": 1, "segment.ms": 1}
+    shown = _Shown(machine)
+    manager = shown.manager
+    run(manager.start())
+    log = manager.get_or_create_log(T0)
+    for _ in range(3):
+        append(log, 4)
+        log.roll()
+    log.update_high_watermark(log.log_end_offset)
+    run(log.flush())
+    machine.clock.advance_ms(5_000)
+    assert shown("LogCleanerManager_time_since_last_run_ms") == 5_000
+    percents = ("LogCleaner_max_buffer_utilization_percent", "LogCleaner_cleaner_recopy_percent")
+    assert [shown(name) for name in percents] == [0, 0]
+    stats = run(manager.cleaner.clean_filthiest())
+    assert stats is not None
+    assert shown("LogCleanerManager_time_since_last_run_ms") == 0
+    assert shown("LogCleanerManager_max_dirty_percent") == 100
+    assert shown("LogCleaner_max_compaction_delay_secs") == 4.999
+    assert shown("LogCleaner_cleaner_recopy_percent") == 100 * stats.bytes_written / stats.bytes_read
+    assert shown("LogCleaner_max_buffer_utilization_percent") == 100 * stats.buffer_utilization > 0
+    stats.start_ms, stats.end_ms = 1_000, 3_500
+    assert shown("LogCleaner_max_clean_time_secs") == 2.5
+    of_directory = ("LogCleanerManager_uncleanable_partitions_count", "LogCleanerManager_uncleanable_bytes")
+    assert [shown(name, logDirectory=A) for name in of_directory] == [0, 0]
+    manager.cleaner.mark_partition_uncleanable(log, ValueError("broken"))
+    assert [shown(name, logDirectory=A) for name in of_directory] == [1, log.size_in_bytes]
