@@ -24,8 +24,9 @@ from ottla.runtime.live import AsyncioRuntime
 from tests.network.client_harness import Received, ScriptedBroker, run
 
 CONFIG = NetworkClientConfig(
-    max_in_flight_requests_per_connection=1, reconnect_backoff_ms=1, reconnect_backoff_max_ms=1
+    max_in_flight_requests_per_connection=5, reconnect_backoff_ms=1, reconnect_backoff_max_ms=1
 )
+"""The channel itself keeps to one request at a time."""
 
 
 class Lookup:

@@ -232,6 +232,27 @@ def test_throttling_holds_requests_back_and_gives_those_in_flight_time() -> None
     run(test())
 
 
+def test_nobody_overtakes_those_held_back() -> None:
+    """The throttle time is over, but no timer has said so yet."""
+
+    async def test() -> None:
+        clock = ManualClock()
+        async with ScriptedBroker() as broker, new_client(clock=clock) as client:
+            throttled = client.send(broker.node, MetadataRequest())
+            (await broker.next_request()).answer(MetadataResponse(throttle_time_ms=60_000))
+            await throttled
+            answers = [client.send(broker.node, MetadataRequest(), max_version=9)]
+            clock.advance_ms(60_000)
+            answers.append(client.send(broker.node, MetadataRequest(), max_version=10))
+            received = await broker.next_requests(2)
+            assert [request.header.api_version for request in received] == [9, 10]
+            for request in received:
+                echo_number(request)
+            await asyncio.gather(*answers)
+
+    run(test())
+
+
 def test_an_old_version_throttles_at_the_broker() -> None:
     async def test() -> None:
         async with ScriptedBroker() as broker, new_client() as client:

@@ -51,7 +51,7 @@ class NodeChannel:
         self._task: asyncio.Task[None] | None = None
         """Connects, or authenticates anew: one of them at a time."""
         self._reauthenticate_at_ms = _FOR_EVER
-        self._is_reauthenticating = False
+        """When nothing may be sent any more before ``_reauthenticate`` has moved this."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms = _FOR_EVER
         self.api_versions: NodeApiVersions | None = None
@@ -78,7 +78,7 @@ class NodeChannel:
             answer.set_exception(NetworkError(f"{len(self._waiting)} requests wait for node {self.node} already"))
         else:
             self._waiting.append(waiting)
-            self._wake(now_ms)
+            self._drain(now_ms)
         return answer
 
     def can_send(self, now_ms: int) -> bool:
@@ -90,7 +90,6 @@ class NodeChannel:
             and self._state.state is ConnectionState.READY
             and now_ms >= self._state.throttled_until_ms
             and now_ms < self._reauthenticate_at_ms
-            and not self._is_reauthenticating
         )
 
     @property
@@ -323,14 +322,12 @@ class NodeChannel:
 
     async def _reauthenticate(self, connection: ClientConnection) -> None:
         """Prove again who we are, behind what is in flight and ahead of what waits."""
-        self._is_reauthenticating = True
         try:
             lifetime_ms = await self._context.authenticator.authenticate(partial(self._exchange, connection))
             self._begin_session(lifetime_ms)
         except KafkaError as error:
             connection.close(error)
         finally:
-            self._is_reauthenticating = False
             if self._task is asyncio.current_task():
                 self._task = None
         self._drain(self._clock.monotonic_ms())
