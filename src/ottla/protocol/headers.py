@@ -77,6 +77,8 @@ def _skip_tagged_fields(frame: memoryview, position: int) -> int:
         if frame[position] == 0:
             return position + 1
         count, position = read_uvarint(frame, position)
+        if count * 2 > len(frame) - position:
+            raise IndexError
         for _ in range(count):
             _tag, position = read_uvarint(frame, position)
             size, position = read_uvarint(frame, position)
