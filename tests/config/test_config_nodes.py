@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ottla.common.endpoint import Endpoint
 from ottla.common.errors import InvalidConfigError
 from ottla.config.kafka_config import KafkaConfig
-from ottla.config.listeners import Endpoint
 
 FACTS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "apache_4_3_1.json").read_text())["nodes"]
 WITH_TLS = [fact for fact in FACTS if fact["props"].get("controller.listener.names") == "SSL"]

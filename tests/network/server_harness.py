@@ -8,10 +8,11 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from ottla.common.endpoint import Endpoint
 from ottla.metrics.registry import Registry
 from ottla.network.channel import Channel
 from ottla.network.config import SocketServerConfig
-from ottla.network.endpoint import Endpoint, ListenerType
+from ottla.network.listener_type import ListenerType
 from ottla.network.processor import Processor
 from ottla.network.readiness import EpollReadiness, Readiness
 from ottla.network.request import Part, Request

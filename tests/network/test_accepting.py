@@ -4,12 +4,12 @@ import socket
 
 import pytest
 
+from ottla.common.endpoint import Endpoint, SecurityProtocol
 from ottla.common.errors import InvalidConfigError
 from ottla.network import acceptor as acceptor_module
 from ottla.network.acceptor import CONNECTION_QUEUE_SIZE, Acceptor, plain_address
 from ottla.network.config import ListenerConfig, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas
-from ottla.network.endpoint import Endpoint, SecurityProtocol
 from ottla.network.listener import Listener
 from tests.network.server_harness import Client, Server
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from ottla.common.endpoint import Endpoint
 from ottla.metrics.histogram import Histogram
 from ottla.metrics.instruments import Gauge
 from ottla.metrics.registry import Registry
 from ottla.network import send
 from ottla.network.config import ListenerConfig, SocketServerConfig
-from ottla.network.endpoint import Endpoint, ListenerType, SendMode
+from ottla.network.listener_type import ListenerType, SendMode
 from ottla.network.reactor import Reactor
 from ottla.network.request import Request, RequestHandler
 from ottla.network.socket_server import SocketServer

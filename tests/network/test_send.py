@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.network import page_cache, send
-from ottla.network.endpoint import SendMode
+from ottla.network.listener_type import SendMode
 from ottla.network.request import Part
 from ottla.network.send import MAX_WRITE_BYTES, Progress, Send
 from ottla.protocol.file_slice import FileSlice

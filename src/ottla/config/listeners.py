@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum, unique
 from typing import NamedTuple, Self
 
+from ottla.common.endpoint import Endpoint, SecurityProtocol
 from ottla.common.errors import InvalidConfigError
 from ottla.config.address_validators import NON_ROUTABLE_HOST, parse_csv_map, parse_quorum_voters
 from ottla.config.addresses import MAX_PORT
@@ -14,26 +14,7 @@ _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 PROTOCOL_MAP = "listener.security.protocol.map"
 
 
-@unique
-class SecurityProtocol(IntEnum):
-    """How a listener's connections are secured, under Apache's ids."""
-
-    PLAINTEXT = 0
-    SSL = 1
-    SASL_PLAINTEXT = 2
-    SASL_SSL = 3
-
-
 SUPPORTED_PROTOCOLS = frozenset({SecurityProtocol.PLAINTEXT})
-
-
-class Endpoint(NamedTuple):
-    """One listener's address; the host is None for all interfaces, and port 0 takes any free one."""
-
-    name: str
-    host: str | None
-    port: int
-    security_protocol: SecurityProtocol
 
 
 class Listeners(NamedTuple):

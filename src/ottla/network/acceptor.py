@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any, Final
 
+from ottla.common.endpoint import Endpoint, SecurityProtocol
 from ottla.common.errors import InvalidConfigError
 from ottla.network.config import DEFAULT_BUFFER_BYTES, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas, ConnectionThrottledError, TooManyConnectionsError
-from ottla.network.endpoint import Endpoint, SecurityProtocol
 from ottla.network.listener import Listener
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Acceptor:
 
     def __init__(self, listener: Listener, config: SocketServerConfig, quotas: ConnectionQuotas) -> None:
         self.listener = listener
-        self.name = listener.endpoint.listener_name
+        self.name = listener.endpoint.name
         self.new_connections: deque[tuple[socket.socket, Address]] = deque()
         self.is_listening = False
         self.blocked_ns = 0
@@ -173,7 +173,7 @@ def _bind(endpoint: Endpoint, receive_buffer_bytes: int) -> socket.socket:
     """A socket with the endpoint's address, which does not listen yet."""
     if endpoint.security_protocol is not SecurityProtocol.PLAINTEXT:
         raise InvalidConfigError(
-            f"listener {endpoint.listener_name} wants {endpoint.security_protocol.value}, which is not served yet"
+            f"listener {endpoint.name} wants {endpoint.security_protocol.name}, which is not served yet"
         )
     family, address = _family_and_address(endpoint)
     sock = socket.socket(family, socket.SOCK_STREAM)

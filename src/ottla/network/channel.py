@@ -68,7 +68,7 @@ class Channel:
         self.connection_id = connection_id
         self.client_address = client_address
         self.listener = listener
-        self.listener_name: str = listener.endpoint.listener_name
+        self.listener_name: str = listener.endpoint.name
         self.security_protocol = listener.endpoint.security_protocol
         self.from_privileged_listener: bool = listener.is_privileged
         self.processor = processor

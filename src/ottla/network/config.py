@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ottla.common.errors import InvalidConfigError
-from ottla.network.endpoint import SendMode
+from ottla.network.listener_type import SendMode
 
 INT_MAX = 2**31 - 1
 DEFAULT_BUFFER_BYTES = -1

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ottla.common.endpoint import Endpoint
 from ottla.network.config import ListenerConfig
-from ottla.network.endpoint import Endpoint, SendMode
 from ottla.network.idle_expiry import IdleExpiryManager
+from ottla.network.listener_type import SendMode
 from ottla.network.processor import Processor
 from ottla.network.request import UNKNOWN_CLIENT, ClientInformation
 

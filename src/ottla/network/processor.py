@@ -1,6 +1,6 @@
 """A network processor: what Apache has a thread for, and one reactor keeps accounts for."""
 
-from ottla.network.endpoint import Endpoint
+from ottla.common.endpoint import Endpoint
 
 
 class Processor:
@@ -25,7 +25,7 @@ class Processor:
 
     def __init__(self, processor_id: int, endpoint: Endpoint) -> None:
         self.id = processor_id
-        self.listener_name = endpoint.listener_name
+        self.listener_name = endpoint.name
         self.connection_count = 0
         self.connections_created = 0
         self.connections_closed = 0

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from ottla.network.endpoint import ListenerType
+from ottla.network.listener_type import ListenerType
 from ottla.runtime.port import Clock
 
 

@@ -5,8 +5,8 @@ from enum import Enum, auto
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from ottla.common.endpoint import SecurityProtocol
 from ottla.common.kafka_principal import KafkaPrincipal
-from ottla.network.endpoint import SecurityProtocol
 from ottla.protocol.file_slice import FileSlice
 from ottla.protocol.headers import RequestHeader
 

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from itertools import islice
 from typing import Final
 
-from ottla.network.endpoint import SendMode
+from ottla.network.listener_type import SendMode
 from ottla.network.page_cache import is_cached
 from ottla.network.request import Part, Request
 from ottla.protocol.file_slice import FileSlice

@@ -153,7 +153,7 @@ class ServerMetrics:
     def client_kind(self, listener: Listener, client: ClientInformation, is_known: bool) -> None:
         """Show how many connections a kind of client has, as long as it has any."""
         labels = {
-            "listener": listener.endpoint.listener_name,
+            "listener": listener.endpoint.name,
             "clientSoftwareName": client.software_name,
             "clientSoftwareVersion": client.software_version,
             "plane": self._plane,

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from ottla.common.endpoint import Endpoint
 from ottla.metrics.registry import Registry
 from ottla.network.acceptor import Acceptor, plain_address
 from ottla.network.channel import Channel
 from ottla.network.config import SocketServerConfig, validate_thread_count
 from ottla.network.connection_quotas import ConnectionQuotas, validate_listener
-from ottla.network.endpoint import Endpoint, ListenerType
 from ottla.network.listener import Listener
+from ottla.network.listener_type import ListenerType
 from ottla.network.memory_pool import MemoryPool, NoMemoryPool
 from ottla.network.network_metrics import PlaneMetrics
 from ottla.network.page_cache import load
@@ -227,7 +228,7 @@ class SocketServer:
         _log.info("Stopped socket server request processors")
 
     def _create_acceptor(self, endpoint: Endpoint) -> Acceptor:
-        name = endpoint.listener_name
+        name = endpoint.name
         config = self.config
         listener = Listener(
             endpoint,

@@ -15,7 +15,7 @@ from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.loader import MetadataLoader
 from ottla.metrics.registry import Registry
-from ottla.network.endpoint import ListenerType
+from ottla.network.listener_type import ListenerType
 from ottla.network.reactor import Reactor
 from ottla.network.socket_server import SocketServer
 from ottla.replication.fetch_session import FetchSessionCache
@@ -38,7 +38,7 @@ from ottla.server.producer_ids import ProducerIds
 from ottla.server.quotas import Quotas
 from ottla.server.reaper import Reaper
 from ottla.server.services import BrokerServices
-from ottla.server.socket_config import socket_endpoints, socket_server_config
+from ottla.server.socket_config import socket_server_config
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class BrokerServer:
         endpoints = static.listeners.broker_endpoints
         self.socket_server = SocketServer(
             socket_server_config(static, endpoints),
-            socket_endpoints(endpoints),
+            endpoints,
             self._dispatcher,
             self._dispatcher,
             registry=registry,

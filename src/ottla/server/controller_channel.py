@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ottla.common.endpoint import SecurityProtocol
 from ottla.common.errors import KafkaError
 from ottla.common.kafka_principal import ANONYMOUS, KafkaPrincipal
-from ottla.network.endpoint import SecurityProtocol
 from ottla.network.request import UNKNOWN_CLIENT, ClientInformation, RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import RequestHeader

@@ -17,7 +17,7 @@ from ottla.metadata.records import MetadataRecord
 from ottla.metadata.serde import MetadataRecordSerde
 from ottla.metadata.snapshot_policy import SnapshotPolicy
 from ottla.metrics.registry import Registry
-from ottla.network.endpoint import ListenerType
+from ottla.network.listener_type import ListenerType
 from ottla.network.reactor import Reactor
 from ottla.network.socket_server import SocketServer
 from ottla.protocol.api_keys import ApiKey
@@ -41,7 +41,7 @@ from ottla.server.metadata_cache import MetadataCache
 from ottla.server.metadata_listener import MetadataListener
 from ottla.server.services import ControllerServices
 from ottla.server.snapshot_generator import SnapshotGenerator
-from ottla.server.socket_config import socket_endpoints, socket_server_config
+from ottla.server.socket_config import socket_server_config
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class ControllerServer:
         self._dispatcher = Dispatcher(self.services, CONTROLLER_APIS)
         self.socket_server = SocketServer(
             socket_server_config(static, endpoints),
-            socket_endpoints(endpoints),
+            endpoints,
             self._dispatcher,
             self._dispatcher,
             registry=registry,

@@ -1,15 +1,15 @@
 """The network's settings, out of the node's configuration."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ottla.common.endpoint import Endpoint
 from ottla.config.kafka_config import KafkaConfig
-from ottla.config.listeners import Endpoint as ConfiguredEndpoint
 from ottla.network.config import ListenerConfig, SocketServerConfig
-from ottla.network.endpoint import Endpoint, SecurityProtocol, SendMode
+from ottla.network.listener_type import SendMode
 
 
-def socket_server_config(config: KafkaConfig, endpoints: Iterable[ConfiguredEndpoint]) -> SocketServerConfig:
+def socket_server_config(config: KafkaConfig, endpoints: Iterable[Endpoint]) -> SocketServerConfig:
     """What a socket server with these listeners goes by."""
     network = config.network
     values: Mapping[str, Any] = config.values
@@ -50,11 +50,3 @@ def _listener_config(config: KafkaConfig, name: str) -> ListenerConfig:
         num_network_threads=own.num_network_threads,
         send_mode=SendMode(str(config.listener_values(name)["ottla.send.mode"])),
     )
-
-
-def socket_endpoints(endpoints: Sequence[ConfiguredEndpoint]) -> list[Endpoint]:
-    """The listeners, as the network knows them."""
-    return [
-        Endpoint(endpoint.name, endpoint.host, endpoint.port, SecurityProtocol[endpoint.security_protocol.name])
-        for endpoint in endpoints
-    ]
