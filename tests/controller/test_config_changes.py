@@ -123,6 +123,8 @@ def test_a_broker_hears_even_of_a_value_that_it_has():
             "INVALID_CONFIG",
             "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
         ),
+        (resource(("min.insync.replicas", SET, "many"), name="", resource_type=BROKER), "INVALID_CONFIG", None),
+        (resource(("log.cleaner.threads", SET, "-1"), name="1", resource_type=BROKER), "INVALID_CONFIG", None),
         (resource(("a", SET, "1"), resource_type=77), "UNSUPPORTED_VERSION", "Unknown resource type 77."),
         (
             resource(("cordoned.log.dirs", SET, "/d"), name="1", resource_type=BROKER),

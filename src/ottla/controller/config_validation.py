@@ -5,6 +5,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
+from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.client_metrics_config import validate_client_metrics_config
 from ottla.config.group_config import validate_group_config
 from ottla.config.topic import validate_topic_config
@@ -54,7 +55,9 @@ def _validate_topic(situation: Situation, name: str, proposed: Mapping[str, str]
 
 
 def _validate_broker(situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
-    """The broker that forwards a change checks the values; here, only what the cluster as a whole must agree on."""
+    """The broker that forwards a change checks all about it. Whoever comes to the controller himself, past a broker,
+    has the values checked here: the controller's own elections depend on some, and Apache's would fail from then on.
+    """
     if name != CLUSTER_DEFAULT:
         try:
             broker_id = int(name)
@@ -62,9 +65,12 @@ def _validate_broker(situation: Situation, name: str, proposed: Mapping[str, str
             raise ApiError(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.") from None
         if broker_id < 0:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
-    current = situation.image.configs.properties(BROKER, name).get(CORDONED_LOG_DIRS)
-    if proposed.get(CORDONED_LOG_DIRS) != current:
-        _check_cordoned(situation, proposed.get(CORDONED_LOG_DIRS), current)
+    current = situation.image.configs.properties(BROKER, name)
+    for key, value in proposed.items():
+        if key in BROKER_CONFIG and current.get(key) != value:
+            BROKER_CONFIG[key].parse(value)
+    if proposed.get(CORDONED_LOG_DIRS) != current.get(CORDONED_LOG_DIRS):
+        _check_cordoned(situation, proposed.get(CORDONED_LOG_DIRS), current.get(CORDONED_LOG_DIRS))
 
 
 def _validate_group(situation: Situation, name: str, proposed: Mapping[str, str]) -> None:
