@@ -48,6 +48,16 @@ def _deletes_what_is_needed(request: Any) -> bool:
     return by_id or any(name in (HEALTHY_TOPIC, KEPT_TOPIC) for name in named)
 
 
+def _takes_a_leader_away(request: Any) -> bool:
+    """A replica in a directory that is not there has no leader; of the kept topic one partition must have one."""
+    return request.broker_id == NODE_ID and any(
+        partition.partition_index == 0
+        for directory in request.directories
+        for topic in directory.topics
+        for partition in topic.partitions
+    )
+
+
 def _creates_many(request: Any) -> bool:
     counts = [max(topic.num_partitions, len(topic.assignments)) for topic in request.topics]
     return any(_PARTITIONS_MAX < count <= _PARTITIONS_REFUSED for count in counts)
@@ -61,6 +71,7 @@ _REASONS: Mapping[ApiKey, Callable[[Any], bool]] = {
     ApiKey.UNREGISTER_BROKER: _unregisters_this_broker,
     ApiKey.BROKER_HEARTBEAT: _shuts_this_broker_down,
     ApiKey.DELETE_TOPICS: _deletes_what_is_needed,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: _takes_a_leader_away,
     ApiKey.CREATE_TOPICS: _creates_many,
     ApiKey.CREATE_PARTITIONS: _adds_many,
 }

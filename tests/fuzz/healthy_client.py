@@ -9,6 +9,7 @@ from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
+from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
@@ -71,6 +72,15 @@ class HealthyClient:
     def topics(self) -> dict[str, Uuid]:
         response = self._broker.request(ApiKey.METADATA, 12, MetadataRequest(topics=None))
         return {topic.name: topic.topic_id for topic in response.topics}  # type: ignore[attr-defined]
+
+    def broker_epoch(self) -> int:
+        """What the controller knows the broker by; nobody tells, so it is tried out."""
+        for epoch in range(1000):
+            request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=epoch)
+            response = self._controller.request(ApiKey.ALLOCATE_PRODUCER_IDS, 0, request)
+            if response.error_code == ErrorCode.NONE:  # type: ignore[attr-defined]
+                return epoch
+        raise AssertionError("no broker epoch was right")
 
     def delete_topics(self, names: list[str]) -> None:
         states = [DeleteTopicState(name=name) for name in names]

@@ -1,10 +1,11 @@
-"""A connection that sends frames without waiting, and knows from answers and hang-ups which of them have been dealt with."""
+"""A connection that sends frames without waiting, and knows from answers and hang-ups what became of them."""
 
 import socket
 import struct
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 
 from tests.fuzz.mutations import Frame
 
@@ -16,7 +17,7 @@ _RECEIVE_BYTES = 1 << 18
 
 
 class Link:
-    """Frames come from ``frames``. Each ends in ``outcomes``: answered, closed (the frame cost the connection), or held.
+    """Frames come from ``frames`` and end in ``outcomes``: answered, closed (it cost the connection), or held.
 
     What was sent behind a frame that cost the connection is sent again on the next one.
     """
@@ -93,10 +94,8 @@ class Link:
         return True
 
     def _shutdown(self) -> None:
-        try:
+        with suppress(OSError):  # the other side may be faster
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # the other side was faster
 
     def _receive(self) -> bool:
         try:

@@ -38,6 +38,11 @@ def mutated(valid: Valid, correlation_id: int, rng: Random) -> Frame:
     return Frame(frame(mutation(valid, rng), correlation_id), correlation_id, False, mutation.__name__)
 
 
+def whole(valid: Valid, correlation_id: int) -> Frame:
+    """A request as it is."""
+    return Frame(frame(valid.header + valid.body, correlation_id), correlation_id, False, "none")
+
+
 def size_damaged(valid: Valid, correlation_id: int, rng: Random) -> Frame:
     """A frame whose size lies, bytes that are no frame, or half a frame."""
     data = frame(valid.header + valid.body, correlation_id)

@@ -1,4 +1,4 @@
-"""Where in an encoded message the lengths, counts, tags and numbers stand, so that damage can be done at the right places."""
+"""Where in an encoded message the lengths, counts, tags and numbers stand: the right places to do damage."""
 
 from enum import Enum, auto
 from typing import Any, NamedTuple

@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import encode
 from ottla.protocol.headers import flexible_from
-from ottla.protocol.messages.produce import ProduceRequest
+from ottla.protocol.message import Message
+from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.records.batch import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG
 from ottla.server.api import Api
 from tests.fuzz.batches import damaged_batch, sound_batch
 from tests.fuzz.spans import Span, spans
@@ -17,8 +20,8 @@ from tests.random_messages import random_message
 _HEADER = struct.Struct(">hhih")
 CLIENT_ID = b"fuzz"
 CORRELATION_POSITION = 4
-_DAMAGED_BATCHES = 2
-"""Produce requests with a damaged batch, for each with a sound one."""
+DAMAGED_SHARE = 0.8
+_ACKS = (-1, -1, -1, 1, 1, 1, 0)
 
 
 class Valid(NamedTuple):
@@ -39,31 +42,50 @@ def request_header(api_key: ApiKey, version: int) -> bytes:
 
 
 def valid_requests(
-    apis: Mapping[ApiKey, Api], each: int, known: Mapping[str, Sequence[Any]], rng: Random
+    apis: Mapping[ApiKey, Api],
+    each: int,
+    known: Mapping[str, Sequence[Any]],
+    examples: Mapping[ApiKey, Sequence[Message]],
+    rng: Random,
 ) -> list[list[Valid]]:
-    """``each`` requests for every API and version, one list for each of them."""
+    """For every API and version a list: ``each`` random requests, and the examples that there are."""
     return [
-        [_valid(api.key, version, known, rng) for _ in range(each)]
+        [
+            *(_valid(_random(api.key, version, known, rng), api.key, version) for _ in range(each)),
+            *(_valid(message, api.key, version) for message in examples.get(api.key, ())),
+        ]
         for api in apis.values()
         for version in range(api.lowest, api.highest + 1)
     ]
 
 
-def _valid(api_key: ApiKey, version: int, known: Mapping[str, Sequence[Any]], rng: Random) -> Valid:
+def produce_request(version: int, topic: str, topic_id: Uuid, rng: Random) -> Valid:
+    """A sound request with one batch, which is mostly damaged."""
+    batch = bytes(damaged_batch(rng) if rng.random() < DAMAGED_SHARE else sound_batch(rng))
+    is_transactional = len(batch) > ATTRIBUTES_POSITION + 1 and batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
+    partition = PartitionProduceData(index=rng.choice((0, 0, 1)), records=batch)
+    message = ProduceRequest(
+        transactional_id="txn" if is_transactional else None,
+        acks=rng.choice(_ACKS),
+        timeout_ms=100,
+        topic_data=[TopicProduceData(name=topic, topic_id=topic_id, partition_data=[partition])],
+    )
+    header = request_header(ApiKey.PRODUCE, version)
+    return Valid(ApiKey.PRODUCE, version, header, encode(message, version), ())
+
+
+def _random(api_key: ApiKey, version: int, known: Mapping[str, Sequence[Any]], rng: Random) -> Message:
     message = random_message(api_key.request_class, version, rng, 1, known)
     if isinstance(message, ProduceRequest):
-        _fill_with_batches(message, rng)
+        for topic in message.topic_data:
+            for partition in topic.partition_data:
+                partition.records = bytes(sound_batch(rng))
+    return message
+
+
+def _valid(message: Message, api_key: ApiKey, version: int) -> Valid:
     body = encode(message, version)
     return Valid(api_key, version, request_header(api_key, version), body, spans(type(message), version, body))
-
-
-def _fill_with_batches(message: ProduceRequest, rng: Random) -> None:
-    """Batches instead of random bytes."""
-    for topic in message.topic_data:
-        for partition in topic.partition_data:
-            partition.records = bytes(
-                sound_batch(rng) if rng.random() < 1 / (1 + _DAMAGED_BATCHES) else damaged_batch(rng)
-            )
 
 
 def frame(data: bytes, correlation_id: int) -> bytes:
