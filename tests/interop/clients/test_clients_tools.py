@@ -98,7 +98,7 @@ def test_broker_configs(tools: Tools) -> None:
 
 def test_offsets_log_dirs_and_deleted_records(tools: Tools, kafka_cluster: Node, topic: str, tmp_path: Path) -> None:
     client = Confluent(kafka_cluster.bootstrap)
-    client.create_topic(topic, 2)
+    client.create_topic(topic, 2, {"retention.ms": "-1"})  # these records are old
     client.produce(topic, [Sent(b"x" * 100, timestamp_ms=10_000 + number) for number in range(10)])
     offsets = f"{TOOLS}.GetOffsetShell"
     assert tools.run(offsets, "--topic", topic).split() == [f"{topic}:0:10", f"{topic}:1:0"]
