@@ -108,7 +108,7 @@ def test_topic_partitions(admin: Any, written: str) -> None:
     assert nowhere["error_code"] == 3
     assert answer["next_cursor"] is None
     for index, partition in enumerate(topic["partitions"]):
-        expected = {"error_code": 0, "partition_index": index, "leader_id": 1, "leader_epoch": 0}
+        expected: dict[str, Any] = {"error_code": 0, "partition_index": index, "leader_id": 1, "leader_epoch": 0}
         expected |= {"replica_nodes": [1], "isr_nodes": [1], "offline_replicas": []}
         assert {key: partition[key] for key in expected} == expected
 
