@@ -51,7 +51,7 @@ def address(
         yield found.bootstrap_servers
         return
     oracle: Oracle = request.getfixturevalue("oracle")
-    with oracle.broker(tmp_path_factory.mktemp("apache"), broker_properties) as node:
+    with oracle.broker(tmp_path_factory.mktemp("apache"), dict(broker_properties)) as node:
         yield node.bootstrap
 
 

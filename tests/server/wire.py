@@ -92,7 +92,6 @@ class Wire:
 
 
 def _api_key(request: Message) -> ApiKey:
-    assert request.schema.api_key is not None
     return ApiKey(request.schema.api_key)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import KafkaError
+from ottla.common.errors import InvalidRecordError, KafkaError, UnsupportedCompressionTypeError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.network.request import Request
@@ -28,7 +28,8 @@ from ottla.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.protocol.single_produce import SingleProduce, read_single_produce, write_single_produce_response
-from ottla.records.batch import Buffer
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_FLAG, Buffer
+from ottla.records.batch_framing import framed_batches
 from ottla.records.compression import Compression
 from ottla.replication.append_result import AppendResult
 from ottla.replication.appender import Entry
@@ -42,11 +43,8 @@ _BY_TOPIC_ID: Final = 13
 _NAMES_LEADER: Final = 10
 _ZSTD_FROM: Final = 7
 _TRANSACTIONS_V2_FROM: Final = 12
-_EXPLAINED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
 _ADMIN_CLIENT: Final = "__admin_client"
-_BATCH_OVERHEAD: Final = 61
 _LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb4xh")
-_TRANSACTIONAL: Final = 0x10
 _CODEC: Final = 0x07
 
 
@@ -68,7 +66,7 @@ def handle(services: BrokerServices, request: Request) -> None:
             return
     body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
-    if produce.is_transactional and not _may_write_transactionally(services, request, body):
+    if _has_transactional_records(body) and not _may_write_transactionally(services, request, body):
         produce.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     elif not produce.entries:
         produce.respond([])
@@ -128,8 +126,9 @@ class _Answer:
 
     def refuse_all(self, error: ErrorCode) -> None:
         """Answer the whole request with one error."""
-        for _topic, response in self._pending:
-            response.error_code = error
+        for topic in self._topics:
+            for response in topic.partition_responses:
+                response.error_code = error
         self._answer()
 
     def fail(self, error: KafkaError) -> None:
@@ -229,10 +228,10 @@ class _SingleProduce:
                 return None
             name = topic.name
         records = single.records
-        if len(records) < _BATCH_OVERHEAD:
+        if len(records) < HEADER_BYTES:
             return None
         length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-        if magic != 2 or length + 12 != len(records) or attributes & _TRANSACTIONAL:
+        if magic != MAGIC or length + LOG_OVERHEAD != len(records) or attributes & TRANSACTIONAL_FLAG:
             return None
         if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
             return None
@@ -274,12 +273,11 @@ class _SingleProduce:
 class _Produce(_Answer):
     """One request: which of its partitions are appended to."""
 
-    __slots__ = ("entries", "is_transactional")
+    __slots__ = ("entries",)
 
     def __init__(self, services: BrokerServices, request: Request, body: ProduceRequest) -> None:
         super().__init__(services, request, body.acks)
         self.entries: list[Entry] = []
-        self.is_transactional = False
         version = request.header.api_version
         authorize = services.authorizer.authorize
         for topic in body.topic_data:
@@ -315,21 +313,45 @@ class _Produce(_Answer):
         version: int,
         response: PartitionProduceResponse,
     ) -> None:
-        """Take a partition's records up for appending; what no version of Produce may bring is refused here."""
-        if records is None or len(records) < _BATCH_OVERHEAD:
-            response.error_code = ErrorCode.INVALID_RECORD if not records else ErrorCode.CORRUPT_MESSAGE
+        """Take a partition's records up for appending, if there is such a partition and they can be looked at."""
+        if self._services.metadata.image.topics.partition(*topic_partition) is None:
+            response.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return
-        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-        if magic != 2 or length + 12 < len(records):
-            # One batch, of the format that all versions of this API have.
+        if records is None:
             response.error_code = ErrorCode.INVALID_RECORD
-        elif attributes & _CODEC == Compression.ZSTD and version < _ZSTD_FROM:
-            response.error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        else:
-            if attributes & _TRANSACTIONAL:
-                self.is_transactional = True
-            self._pending.append((topic_partition.topic, response))
-            self.entries.append((topic_partition, topic_id, records))
+            return
+        try:
+            _check_framing(records, version)
+        except KafkaError as error:
+            response.error_code = error.code
+            return
+        self._pending.append((topic_partition.topic, response))
+        self.entries.append((topic_partition, topic_id, records))
+
+
+def _has_transactional_records(body: ProduceRequest) -> bool:
+    """Whether any batch is transactional; of what is damaged the framing is checked later."""
+    for topic in body.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            assert not isinstance(records, FileSlice)
+            if records is not None and len(records) >= HEADER_BYTES:
+                _length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+                if magic == MAGIC and attributes & TRANSACTIONAL_FLAG:
+                    return True
+    return False
+
+
+def _check_framing(records: Buffer, version: int) -> None:
+    """One batch of format 2; what follows it may be no batch. Raises what Apache's ProduceRequest answers."""
+    frames = framed_batches(records)
+    frame = next(frames, None)
+    if frame is None or frame.magic != MAGIC:
+        raise InvalidRecordError(f"Produce requests with version {version} must have a record batch of magic 2")
+    if version < _ZSTD_FROM and records[ATTRIBUTES_POSITION + 1] & _CODEC == Compression.ZSTD:
+        raise UnsupportedCompressionTypeError(f"Produce requests with version {version} must not use ZStandard")
+    if next(frames, None) is not None:
+        raise InvalidRecordError(f"Produce requests with version {version} must have exactly one record batch")
 
 
 def error_response(body: ProduceRequest, error: KafkaError) -> ProduceResponse:
