@@ -16,6 +16,9 @@ from ottla.config.values import ConfigType, ConfigValue, format_value, parse_typ
 
 logger = logging.getLogger(__name__)
 
+NO_OTHERS = "there are no other nodes to talk to yet"
+"""Why a key of the cluster is inert."""
+
 
 class Importance(Enum):
     """How likely it is that somebody has to think about a key."""

@@ -1,7 +1,7 @@
 """Keys of a node's roles, of the controller quorum and of the metadata log."""
 
 from ottla.config.address_validators import BootstrapServers, QuorumVoters
-from ottla.config.definition import ConfigKey, Importance
+from ottla.config.definition import NO_OTHERS, ConfigKey, Importance
 from ottla.config.units import DAY_MS, HOUR_MS, LONG_MAX, MIB
 from ottla.config.validators import ValidList, at_least
 from ottla.config.values import ConfigType
@@ -34,19 +34,26 @@ KRAFT_KEYS = (
               "Time without a successful fetch from the leader after which a voter becomes a candidate, and time "
               "without fetches from a majority after which a leader resigns."),
     ConfigKey("controller.quorum.election.backoff.max.ms", INT, 1000, at_least(0), HIGH,
-              "Bound of the growing pause before another election."),
+              "Bound of the growing pause before another election.",
+              inert=NO_OTHERS),
     ConfigKey("controller.quorum.append.linger.ms", INT, 25, at_least(0), MEDIUM,
-              "How long the leader gathers metadata records before it writes them."),
+              "How long the leader gathers metadata records before it writes them.",
+              inert="whatever is appended in one turn of the reactor is written together, and nothing lingers"),
     ConfigKey("controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM,
-              "How long a node of the quorum waits for the response to a request."),
+              "How long a node of the quorum waits for the response to a request.",
+              inert=NO_OTHERS),
     ConfigKey("controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW,
-              "Pause before a failed request to the quorum is tried again."),
+              "Pause before a failed request to the quorum is tried again.",
+              inert=NO_OTHERS),
     ConfigKey("controller.quorum.auto.join.enable", BOOLEAN, False, None, LOW,
-              "Whether a controller that is an observer adds itself to the voters."),
+              "Whether a controller that is an observer adds itself to the voters.",
+              inert=NO_OTHERS),
     ConfigKey("controller.quorum.fetch.max.bytes", INT, MIB, at_least(1), LOW,
-              "Bytes of the metadata log that one fetch asks for."),
+              "Bytes of the metadata log that one fetch asks for.",
+              inert=NO_OTHERS),
     ConfigKey("controller.quorum.fetch.snapshot.max.bytes", INT, MIB, at_least(1), LOW,
-              "Bytes of a metadata snapshot that one fetch asks for."),
+              "Bytes of a metadata snapshot that one fetch asks for.",
+              inert=NO_OTHERS),
     ConfigKey("initial.broker.registration.timeout.ms", INT, 60000, None, MEDIUM,
               "How long a starting broker tries to register with the controller before it gives up and exits."),
     ConfigKey("broker.heartbeat.interval.ms", INT, 2000, None, MEDIUM,
@@ -58,10 +65,10 @@ KRAFT_KEYS = (
               internal=True),
     ConfigKey("controller.performance.sample.period.ms", LONG, 60000, at_least(100), MEDIUM,
               "Time between two reports of how long the controller's events take.",
-              internal=True),
+              inert="an event of the controller is never queued", internal=True),
     ConfigKey("controller.performance.always.log.threshold.ms", LONG, 2000, at_least(0), MEDIUM,
               "Duration of a controller event from which it is always logged.",
-              internal=True),
+              inert="the reactor reports whatever takes more than two milliseconds", internal=True),
     ConfigKey("metadata.log.dir", STRING, None, None, HIGH,
               "Directory of the metadata log; unset, the first of log.dirs."),
     ConfigKey("metadata.log.max.record.bytes.between.snapshots", LONG, 20 * MIB, at_least(1), HIGH,

@@ -87,10 +87,12 @@ class ControllerServer:
             MetadataRecordSerde(lambda: self.controller.metadata_version),
             static_voters=self._static_voters(),
             log_config=MetadataLogConfig(
-                segment_bytes=kraft.metadata_log_segment_bytes,
+                segment_bytes=kraft.metadata_segment_bytes,
                 segment_ms=kraft.metadata_log_segment_ms,
                 retention_bytes=kraft.metadata_max_retention_bytes,
                 retention_ms=kraft.metadata_max_retention_ms,
+                max_batch_bytes=kraft.internal_metadata_max_batch_size_in_bytes,
+                delete_delay_ms=kraft.internal_metadata_delete_delay_millis,
             ),
             quorum_config=QuorumConfig(
                 election_timeout_ms=kraft.controller_quorum_election_timeout_ms,

@@ -67,9 +67,10 @@ class Node:
     # -- start --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Return when clients are served. A start that fails leaves nothing open."""
+        """Return when clients are served. A start that fails, or takes too long, leaves nothing open."""
         try:
-            await self._start()
+            async with asyncio.timeout(self.config.kraft.server_max_startup_time_ms / 1000):
+                await self._start()
         except BaseException:
             await self.stop()
             raise
