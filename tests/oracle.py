@@ -6,7 +6,7 @@ the user's cache; OracleUnavailableError says why it cannot be had.
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.apache.broker import ApacheBroker
@@ -98,7 +98,7 @@ class Oracle:
         )
 
     def broker(
-        self, directory: str | Path, properties: dict[str, str] | None = None, ports: Ports | None = None
+        self, directory: str | Path, properties: Mapping[str, str] | None = None, ports: Ports | None = None
     ) -> ApacheBroker:
         """Return a single KRaft node that keeps its files under `directory`; a context manager that starts it."""
         return ApacheBroker(self, Path(directory), properties or {}, ports)

@@ -1,7 +1,8 @@
 """A controller on a raft that commits when told, and a cluster to try operations on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import TypeVar
 
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
@@ -13,6 +14,7 @@ from ottla.metadata.bootstrap import BootstrapMetadata
 from ottla.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, SUPPORTED_FEATURES, format_levels
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.metadata_version import LATEST_PRODUCTION
+from ottla.metadata.partition_registration import PartitionRegistration
 from ottla.metadata.records import (
     BrokerFeature,
     FeatureLevelRecord,
@@ -30,6 +32,7 @@ NODE_ID = 3000
 CLUSTER_ID = "a-cluster"
 SETTINGS = ControllerSettings(node_id=NODE_ID, cluster_id=CLUSTER_ID, quorum_node_ids=(NODE_ID,))
 CONTEXT = ControllerRequestContext(api_version=7)
+R = TypeVar("R", bound=MetadataRecord)
 BOOTSTRAP = BootstrapMetadata.from_versions(LATEST_PRODUCTION, format_levels(), "a test")
 
 
@@ -75,11 +78,18 @@ def replayed(image: MetadataImage, records: Sequence[MetadataRecord]) -> Metadat
     return ControllerState(image).replay(records, image.offset + 1, 1, 0).image
 
 
+def all_of(kind: type[R], records: Sequence[MetadataRecord]) -> list[R]:
+    """The records, each of which must be of one kind."""
+    found = [record for record in records if isinstance(record, kind)]
+    assert len(found) == len(records), records
+    return found
+
+
 def topic_request(
     name: str,
     partitions: int = 1,
     replication_factor: int = 1,
-    configs: dict[str, str | None] | None = None,
+    configs: Mapping[str, str | None] | None = None,
     **fields: object,
 ) -> CreateTopicsRequest:
     """A request for one topic."""
@@ -219,3 +229,9 @@ class World:
     def image(self) -> MetadataImage:
         """What is committed."""
         return self.controller.image
+
+    def partition(self, topic: str, index: int = 0) -> PartitionRegistration:
+        """A partition that is committed."""
+        found = self.image.topics.partition(topic, index)
+        assert found is not None, (topic, index)
+        return found

@@ -1,10 +1,13 @@
 """Brokers: registration, heartbeats, controlled shutdown, directories, leaving for good."""
 
+from typing import Any
+
 import pytest
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.uuid import Uuid
+from ottla.controller.completion import Completion
 from ottla.metadata.directory_id import UNASSIGNED
 from ottla.metadata.features import METADATA_VERSION
 from ottla.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord, UnregisterBrokerRecord
@@ -30,7 +33,7 @@ from tests.controller.controller_world import (
 )
 
 
-def refusal(completion) -> tuple[str, str]:
+def refusal(completion: Completion[Any]) -> tuple[str, str]:
     with pytest.raises(ApiError) as refused:
         completion.result()
     return ErrorCode(refused.value.code).name, str(refused.value)
@@ -40,7 +43,7 @@ def leaders(world: World, topic: str = "t") -> list[int]:
     return [partition.leader for partition in world.image.topics.by_name[topic].partitions.values()]
 
 
-def test_a_broker_registers_fenced_with_the_next_offset_as_its_epoch():
+def test_a_broker_registers_fenced_with_the_next_offset_as_its_epoch() -> None:
     world = World.active()
     next_offset = world.raft.log_end_offset
     epoch = world.register(1, rack="r")
@@ -54,7 +57,7 @@ def test_a_broker_registers_fenced_with_the_next_offset_as_its_epoch():
     assert METADATA_VERSION in {feature.name for feature in record.features}
 
 
-def test_an_amendment_keeps_epoch_and_state():
+def test_an_amendment_keeps_epoch_and_state() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     assert world.register(1, rack="moved") == epoch
@@ -62,7 +65,7 @@ def test_an_amendment_keeps_epoch_and_state():
     assert (broker.rack, broker.fenced) == ("moved", False)
 
 
-def test_a_second_broker_with_the_same_id_must_wait_for_the_session():
+def test_a_second_broker_with_the_same_id_must_wait_for_the_session() -> None:
     world = World.active(1)
     code, message = refusal(world.controller.register_broker(CONTEXT, registration(1, incarnation=50)))
     assert code == "DUPLICATE_BROKER_REGISTRATION"
@@ -74,18 +77,18 @@ def test_a_second_broker_with_the_same_id_must_wait_for_the_session():
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_who_shut_down_uncleanly_is_not_eligible_to_lead(clean):
+def test_who_shut_down_uncleanly_is_not_eligible_to_lead(clean: bool) -> None:
     world = World.active(1)
     world.controller.create_topics(CONTEXT, topic_request("t")).result()
     epoch = world.image.cluster.brokers[1].epoch
     world.heartbeat(1, epoch, want_shut_down=True, want_fence=True)
-    assert world.image.topics.partition("t", 0).elr == (1,)
+    assert world.partition("t").elr == (1,)
     world.pass_ms(11_000)
     epoch = world.register(1, incarnation=50, previous_broker_epoch=epoch if clean else -1)
-    partition = world.image.topics.partition("t", 0)
+    partition = world.partition("t")
     assert partition.elr == ((1,) if clean else ())
     world.heartbeat(1, epoch)
-    partition = world.image.topics.partition("t", 0)
+    partition = world.partition("t")
     assert partition.leader == 1, "the last known leader comes back, if uncleanly"
     assert bool(partition.leader_recovery_state) is not clean
 
@@ -122,7 +125,7 @@ def test_who_shut_down_uncleanly_is_not_eligible_to_lead(clean):
         ),
     ],
 )
-def test_registrations_that_are_refused(fields, code, message):
+def test_registrations_that_are_refused(fields: dict[str, Any], code: str, message: str | None) -> None:
     world = World.active(1)
     got = refusal(world.controller.register_broker(CONTEXT, registration(2, **fields)))
     assert got[0] == code
@@ -130,7 +133,7 @@ def test_registrations_that_are_refused(fields, code, message):
     assert 2 not in world.image.cluster.brokers
 
 
-def test_a_broker_is_unfenced_when_it_has_read_its_own_registration():
+def test_a_broker_is_unfenced_when_it_has_read_its_own_registration() -> None:
     world = World.active()
     epoch = world.register(1)
     behind = world.heartbeat(1, epoch, current_metadata_offset=epoch - 1)
@@ -145,7 +148,7 @@ def test_a_broker_is_unfenced_when_it_has_read_its_own_registration():
     assert len(world.raft.batches) == before
 
 
-def test_heartbeats_of_strangers_are_refused():
+def test_heartbeats_of_strangers_are_refused() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     assert refusal(world.beat(5, 1)) == ("STALE_BROKER_EPOCH", "No broker registration found for broker id 5")
@@ -155,14 +158,14 @@ def test_heartbeats_of_strangers_are_refused():
     )
 
 
-def test_a_broker_that_wants_to_be_fenced_is():
+def test_a_broker_that_wants_to_be_fenced_is() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     assert world.heartbeat(1, epoch, want_fence=True).is_fenced
     assert world.image.cluster.brokers[1].fenced
 
 
-def test_a_single_broker_shuts_down_and_its_partitions_wait_for_it():
+def test_a_single_broker_shuts_down_and_its_partitions_wait_for_it() -> None:
     world = World.active(1)
     world.controller.create_topics(CONTEXT, topic_request("t", 2)).result()
     epoch = world.image.cluster.brokers[1].epoch
@@ -175,7 +178,7 @@ def test_a_single_broker_shuts_down_and_its_partitions_wait_for_it():
     assert world.image.cluster.brokers[1].fenced
 
 
-def test_a_controlled_shutdown_waits_until_the_others_know():
+def test_a_controlled_shutdown_waits_until_the_others_know() -> None:
     world = World.active(1, 2)
     world.controller.create_topics(CONTEXT, topic_request("t", 4, 2)).result()
     one, two = (world.image.cluster.brokers[broker].epoch for broker in (1, 2))
@@ -191,20 +194,20 @@ def test_a_controlled_shutdown_waits_until_the_others_know():
     assert answer.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_a_broker_without_leaderships_goes_at_once():
+def test_a_broker_without_leaderships_goes_at_once() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     assert world.heartbeat(1, epoch, want_shut_down=True).should_shut_down
     assert world.heartbeat(1, epoch, want_shut_down=True).should_shut_down, "fenced brokers may always go"
 
 
-def test_a_directory_that_fails_loses_its_leaderships():
+def test_a_directory_that_fails_loses_its_leaderships() -> None:
     world = World.active()
     epoch = world.register(1, log_dirs=[directory(1), directory(1, 1)])
     world.heartbeat(1, epoch)
     topic = world.controller.create_topics(CONTEXT, topic_request("t", 2)).result().topics[0]
     assign(world, 1, epoch, topic.topic_id, {0: directory(1), 1: directory(1, 1)})
-    assert world.image.topics.partition("t", 1).directories == (directory(1, 1),)
+    assert world.partition("t", 1).directories == (directory(1, 1),)
     world.heartbeat(1, epoch, offline_log_dirs=[directory(1, 1)])
     assert leaders(world) == [1, -1]
     assert world.image.cluster.brokers[1].directories == (directory(1),)
@@ -213,7 +216,7 @@ def test_a_directory_that_fails_loses_its_leaderships():
     assert len(world.raft.batches) == before, "it is known"
 
 
-def test_cordoned_directories_take_no_replicas():
+def test_cordoned_directories_take_no_replicas() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     world.heartbeat(1, epoch, cordoned_log_dirs=[])
@@ -249,7 +252,7 @@ def assign(world: World, broker_id: int, epoch: int, topic_id: Uuid, places: dic
     return [one.topics[0].partitions[0].error_code for one in response.directories]
 
 
-def test_replicas_are_assigned_to_directories_one_by_one():
+def test_replicas_are_assigned_to_directories_one_by_one() -> None:
     world = World.active(1, 2)
     topic = world.controller.create_topics(CONTEXT, topic_request("t", 2)).result().topics[0]
     mine = leaders(world).index(1)
@@ -260,7 +263,7 @@ def test_replicas_are_assigned_to_directories_one_by_one():
     assert assign(world, 1, epoch, uuid(9), {0: directory(1)}) == [ErrorCode.UNKNOWN_TOPIC_ID]
 
 
-def test_a_broker_leaves_for_good():
+def test_a_broker_leaves_for_good() -> None:
     world = World.active(1, 2)
     world.controller.create_topics(CONTEXT, topic_request("t", 2, 2)).result()
     epoch = world.image.cluster.brokers[1].epoch
@@ -275,7 +278,7 @@ def test_a_broker_leaves_for_good():
     assert refusal(world.beat(1, epoch))[0] == "STALE_BROKER_EPOCH"
 
 
-def test_producer_ids_come_in_blocks():
+def test_producer_ids_come_in_blocks() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=epoch)
@@ -289,7 +292,7 @@ def test_producer_ids_come_in_blocks():
     assert refusal(world.controller.allocate_producer_ids(CONTEXT, stale))[0] == "STALE_BROKER_EPOCH"
 
 
-def test_a_controller_registers():
+def test_a_controller_registers() -> None:
     world = World.active()
     request = ControllerRegistrationRequest(
         controller_id=3000,
@@ -303,7 +306,7 @@ def test_a_controller_registers():
     assert controller.listeners["CONTROLLER"].port == 9093
 
 
-def test_a_broker_has_caught_up_where_its_registration_stands_behind_the_cleaning_up():
+def test_a_broker_has_caught_up_where_its_registration_stands_behind_the_cleaning_up() -> None:
     world = World.active(1, 2)
     world.controller.create_topics(CONTEXT, topic_request("t", 3, 2)).result()
     world.raft.lose(None, 2)

@@ -1,6 +1,8 @@
 """IncrementalAlterConfigs, AlterConfigs and UpdateFeatures."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 
@@ -8,12 +10,15 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.controller.configs import alter_configs, incremental_alter_configs
 from ottla.controller.features import update_features
-from ottla.controller.settings import ControllerRequestContext
+from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
+from ottla.metadata.image import MetadataImage
+from ottla.metadata.image.configs import ConfigResource
 from ottla.metadata.records import (
     ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
+    MetadataRecord,
     NoOpRecord,
     TopicRecord,
 )
@@ -23,21 +28,36 @@ from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.controller.controller_world import CONTEXT, SETTINGS, image_of, register_record, replayed, uuid
+from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
+from tests.controller.controller_world import (
+    CONTEXT,
+    SETTINGS,
+    all_of,
+    image_of,
+    register_record,
+    replayed,
+    uuid,
+)
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
+Change = tuple[str, int, str | None]
+"""A key, an operation and its value."""
+Answer = tuple[int, str | None]
+"""An error's code and message."""
+FeatureChange = tuple[str, int, int]
+"""A feature, its new level and the type of upgrade."""
 
-def config(name, value, resource_name="t", resource_type=TOPIC):
+
+def config(name: str, value: str | None, resource_name: str = "t", resource_type: int = TOPIC) -> ConfigRecord:
     return ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
 
 
 IMAGE = image_of(register_record(1), TopicRecord(name="t", topic_id=uuid(1)), config("retention.ms", "5"))
 
 
-def resource(*changes, name="t", resource_type=TOPIC):
+def resource(*changes: Change, name: str = "t", resource_type: int = TOPIC) -> AlterConfigsResource:
     return AlterConfigsResource(
         resource_type=resource_type,
         resource_name=name,
@@ -45,7 +65,12 @@ def resource(*changes, name="t", resource_type=TOPIC):
     )
 
 
-def alter(*resources, image=IMAGE, context=CONTEXT, validate_only=False):
+def alter(
+    *resources: AlterConfigsResource,
+    image: MetadataImage = IMAGE,
+    context: ControllerRequestContext = CONTEXT,
+    validate_only: bool = False,
+) -> tuple[list[MetadataRecord], list[Answer]]:
     request = IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
     result = incremental_alter_configs(image, SETTINGS, context, request)
     return list(result.records), [(one.error_code, one.error_message) for one in result.response.responses]
@@ -64,11 +89,11 @@ def alter(*resources, image=IMAGE, context=CONTEXT, validate_only=False):
         (("min.insync.replicas", SET, "2"), [config("min.insync.replicas", "2"), ClearElrRecord(topic_name="t")]),
     ],
 )
-def test_one_key_changes(change, expected):
+def test_one_key_changes(change: Change, expected: list[MetadataRecord]) -> None:
     assert alter(resource(change)) == (expected, [(0, None)])
 
 
-def test_a_broker_hears_even_of_a_value_that_it_has():
+def test_a_broker_hears_even_of_a_value_that_it_has() -> None:
     change = resource(("log.cleaner.threads", SET, "2"), name="1", resource_type=BROKER)
     records, answers = alter(change)
     assert (records, answers) == ([config("log.cleaner.threads", "2", "1", BROKER)], [(0, None)])
@@ -134,13 +159,13 @@ def test_a_broker_hears_even_of_a_value_that_it_has():
         ),
     ],
 )
-def test_changes_that_are_refused(change, code, message):
+def test_changes_that_are_refused(change: AlterConfigsResource, code: str, message: str | None) -> None:
     records, ((got, why),) = alter(change)
     assert (records, ErrorCode(got).name) == ([], code)
     assert message is None or why == message
 
 
-def test_a_broker_may_cordon_its_directories():
+def test_a_broker_may_cordon_its_directories() -> None:
     change = resource(("cordoned.log.dirs", SET, "/d"), name="1", resource_type=BROKER)
     records, answers = alter(change, context=ControllerRequestContext(forwarded=True))
     assert answers == [(0, None)]
@@ -152,7 +177,7 @@ def test_a_broker_may_cordon_its_directories():
     )
 
 
-def test_the_cluster_sets_min_insync_replicas_for_all():
+def test_the_cluster_sets_min_insync_replicas_for_all() -> None:
     change = resource(("min.insync.replicas", SET, "2"), name="", resource_type=BROKER)
     assert alter(change)[0] == [config("min.insync.replicas", "2", "", BROKER), ClearElrRecord()]
     own = resource(("min.insync.replicas", SET, "1"), name="1", resource_type=BROKER)
@@ -160,26 +185,28 @@ def test_the_cluster_sets_min_insync_replicas_for_all():
     assert alter(own, image=without_elr)[0] == [config("min.insync.replicas", "1", "1", BROKER)]
 
 
-def test_one_bad_key_spoils_its_resource_but_no_other():
+def test_one_bad_key_spoils_its_resource_but_no_other() -> None:
     records, answers = alter(
         resource(("retention.ms", SET, "7"), ("segment.ms", SET, "no")),
         resource(("log.cleaner.threads", SET, "2"), name="", resource_type=BROKER),
     )
-    assert [record.name for record in records] == ["log.cleaner.threads"]
+    assert [record.name for record in all_of(ConfigRecord, records)] == ["log.cleaner.threads"]
     assert [code for code, _ in answers] == [ErrorCode.INVALID_CONFIG, 0]
 
 
-def test_a_resource_named_twice_changes_nothing():
+def test_a_resource_named_twice_changes_nothing() -> None:
     twice = [resource(("retention.ms", SET, str(value))) for value in (7, 8)]
     assert alter(*twice) == ([], [(ErrorCode.INVALID_REQUEST, "Duplicate resource.")])
 
 
-def test_validating_changes_nothing():
+def test_validating_changes_nothing() -> None:
     assert alter(resource(("retention.ms", SET, "7")), validate_only=True) == ([], [(0, None)])
     assert alter(resource(("retention.ms", SET, "x")), validate_only=True)[1][0][0] == ErrorCode.INVALID_CONFIG
 
 
-def replace_all(configs, name="t", resource_type=TOPIC):
+def replace_all(
+    configs: Mapping[str, str], name: str = "t", resource_type: int = TOPIC
+) -> tuple[list[MetadataRecord], list[Answer]]:
     one = legacy.AlterConfigsResource(
         resource_type=resource_type,
         resource_name=name,
@@ -189,14 +216,20 @@ def replace_all(configs, name="t", resource_type=TOPIC):
     return list(result.records), [(one.error_code, one.error_message) for one in result.response.responses]
 
 
-def test_the_old_api_replaces_everything():
+def test_the_old_api_replaces_everything() -> None:
     records, answers = replace_all({"segment.ms": "9"})
     assert (records, answers) == ([config("segment.ms", "9"), config("retention.ms", None)], [(0, None)])
     assert replace_all({"retention.ms": "5"}) == ([], [(0, None)])
     assert replace_all({"segment.ms": "x"})[1][0][0] == ErrorCode.INVALID_CONFIG
 
 
-def update(*updates, image=IMAGE, settings=SETTINGS, version=2, validate_only=False):
+def update(
+    *updates: FeatureChange,
+    image: MetadataImage = IMAGE,
+    settings: ControllerSettings = SETTINGS,
+    version: int = 2,
+    validate_only: bool = False,
+) -> tuple[list[MetadataRecord], UpdateFeaturesResponse]:
     request = UpdateFeaturesRequest(
         feature_updates=[
             FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind) for name, level, kind in updates
@@ -210,11 +243,11 @@ def update(*updates, image=IMAGE, settings=SETTINGS, version=2, validate_only=Fa
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 
 
-def level(name, number):
+def level(name: str, number: int) -> FeatureLevelRecord:
     return FeatureLevelRecord(name=name, feature_level=number)
 
 
-def test_features_go_up_and_down():
+def test_features_go_up_and_down() -> None:
     assert update(("group.version", 1, UPGRADE))[0] == [level("group.version", 1)]
     records, response = update(("metadata.version", 29, SAFE), image=image_of(register_record(1), level=29))
     assert (records, response.error_code) == ([level("metadata.version", 29)], 0)
@@ -223,12 +256,12 @@ def test_features_go_up_and_down():
     assert update(("group.version", 1, UPGRADE), validate_only=True)[0] == []
 
 
-def test_old_requests_get_an_answer_for_each_feature():
+def test_old_requests_get_an_answer_for_each_feature() -> None:
     _, response = update(("group.version", 1, UPGRADE), version=1)
     assert [(one.feature, one.error_code) for one in response.results] == [("group.version", 0)]
 
 
-def test_eligible_leader_replicas_need_one_min_insync_replicas_for_all():
+def test_eligible_leader_replicas_need_one_min_insync_replicas_for_all() -> None:
     image = image_of(register_record(1), config("min.insync.replicas", "3", "1", BROKER), elr=False)
     settings = replace(SETTINGS, static_config={"min.insync.replicas": "2"})
     records, _ = update((ELIGIBLE_LEADER_REPLICAS_VERSION, 1, UPGRADE), image=image, settings=settings)
@@ -297,27 +330,29 @@ PREFIX = "The update failed for all features since the following feature had an 
         ),
     ],
 )
-def test_feature_updates_that_are_refused(change, image, message):
+def test_feature_updates_that_are_refused(change: FeatureChange, image: MetadataImage, message: str) -> None:
     records, response = update(("transaction.version", 1, UPGRADE), change, image=image)
     assert records == []
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert response.error_message == PREFIX + message
 
 
-def test_every_broker_and_controller_must_support_a_level():
+def test_every_broker_and_controller_must_support_a_level() -> None:
     old = register_record(4)
     old.features = [feature for feature in old.features if feature.name != "group.version"]
     _, response = update(("group.version", 1, UPGRADE), image=image_of(old))
-    assert response.error_message.endswith("Broker 4 does not support this feature.")
+    assert (response.error_message or "").endswith("Broker 4 does not support this feature.")
     settings = replace(SETTINGS, quorum_node_ids=(3000, 3001))
     _, response = update(("group.version", 1, UPGRADE), settings=settings)
-    assert response.error_message.endswith("controller 3001 has not registered, and may not support this feature")
+    assert (response.error_message or "").endswith(
+        "controller 3001 has not registered, and may not support this feature"
+    )
 
 
 GROUP, CLIENT_METRICS = 32, 16
 
 
-def test_groups_and_client_metrics_have_configurations_too():
+def test_groups_and_client_metrics_have_configurations_too() -> None:
     change = resource(("consumer.session.timeout.ms", SET, "50000"), name="g", resource_type=GROUP)
     assert alter(change)[0] == [config("consumer.session.timeout.ms", "50000", "g", GROUP)]
     low = resource(("consumer.session.timeout.ms", SET, "1"), name="g", resource_type=GROUP)
@@ -328,10 +363,10 @@ def test_groups_and_client_metrics_have_configurations_too():
     assert alter(change)[0] == [config("metrics", "a", "s", CLIENT_METRICS)]
 
 
-def test_a_policy_can_refuse_a_change():
-    asked = []
+def test_a_policy_can_refuse_a_change() -> None:
+    asked: list[tuple[ConfigResource, Mapping[str, str | None]]] = []
 
-    def policy(owner, changes):
+    def policy(owner: ConfigResource, changes: Mapping[str, str | None]) -> NoReturn:
         asked.append((owner, changes))
         raise ApiError(ErrorCode.POLICY_VIOLATION, "not here")
 

@@ -229,7 +229,7 @@ class Labels:
 
 
 def _fields(message: Message) -> dict[str, Any]:
-    return {name: getattr(message, name) for name in message.__slots__}
+    return {field.name: getattr(message, field.name) for field in type(message).schema.fields}
 
 
 def _code(message: Any) -> int:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ottla.controller.state import ControllerState
+from ottla.metadata.image import MetadataImage
 from ottla.metadata.partition_registration import NO_LEADER
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -37,7 +38,7 @@ class ControllerHistory(RuleBasedStateMachine):
         self.leader_epochs: dict[tuple[object, int], tuple[int, int]] = {}
 
     @property
-    def latest(self):
+    def latest(self) -> MetadataImage:
         return self.world.controller.listener.latest.image
 
     @rule(broker_id=BROKERS, clean=st.booleans())

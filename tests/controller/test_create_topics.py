@@ -1,5 +1,6 @@
 """CreateTopics: names, placement, assignments, configuration, answers."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -9,9 +10,11 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.uuid import ZERO_UUID
 from ottla.controller.policies import NewTopic
-from ottla.controller.settings import ControllerRequestContext
+from ottla.controller.result import ControllerResult
+from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.controller.topics import create_topics
 from ottla.metadata.directory_id import UNASSIGNED
+from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
 from ottla.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -19,10 +22,12 @@ from ottla.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 from tests.controller.controller_world import (
     CONTEXT,
     SETTINGS,
+    all_of,
     directory,
     image_of,
     register_record,
@@ -35,26 +40,32 @@ THREE_BROKERS = image_of(register_record(1), register_record(2), register_record
 FENCED = image_of(register_record(1, fenced=True))
 
 
-def create(image, request, settings=SETTINGS, context=CONTEXT):
+def create(
+    image: MetadataImage,
+    request: CreateTopicsRequest,
+    settings: ControllerSettings = SETTINGS,
+    context: ControllerRequestContext = CONTEXT,
+) -> ControllerResult[CreateTopicsResponse]:
     return create_topics(image, settings, context, request, Random(3))
 
 
-def only(result) -> CreatableTopicResult:
+def only(result: ControllerResult[CreateTopicsResponse]) -> CreatableTopicResult:
     (topic,) = result.response.topics
     return topic
 
 
-def assignments(*replicas, first=0):
+def assignments(*replicas: Sequence[int], first: int = 0) -> list[CreatableReplicaAssignment]:
     return [
         CreatableReplicaAssignment(partition_index=first + index, broker_ids=brokers)
         for index, brokers in enumerate(replicas)
     ]
 
 
-def test_a_topic_is_a_topic_record_then_its_configuration_then_its_partitions():
+def test_a_topic_is_a_topic_record_then_its_configuration_then_its_partitions() -> None:
     request = topic_request("t", 2, configs={"retention.ms": "1000"})
     result = create(ONE_BROKER, request)
     topic, config, *partitions = result.records
+    assert isinstance(topic, TopicRecord)
     assert topic == TopicRecord(name="t", topic_id=topic.topic_id)
     assert topic.topic_id != ZERO_UUID
     assert config == ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1000")
@@ -74,11 +85,11 @@ def test_a_topic_is_a_topic_record_then_its_configuration_then_its_partitions():
     assert result.is_atomic
 
 
-def test_the_answer_shows_what_was_made():
+def test_the_answer_shows_what_was_made() -> None:
     answer = only(create(ONE_BROKER, topic_request("t", 2, configs={"retention.ms": "1000"})))
     assert (answer.error_code, answer.error_message) == (0, None)
     assert (answer.num_partitions, answer.replication_factor) == (2, 1)
-    shown = {config.name: config for config in answer.configs}
+    shown = {config.name: config for config in answer.configs or ()}
     assert list(shown) == sorted(shown)
     assert (shown["retention.ms"].value, shown["retention.ms"].config_source) == ("1000", 1)
     assert (shown["cleanup.policy"].value, shown["cleanup.policy"].config_source) == ("delete", 5)
@@ -94,25 +105,28 @@ def test_the_answer_shows_what_was_made():
         ({}, {"": "9", "3000": "8"}, "8", 2),
     ],
 )
-def test_the_answer_names_the_broker_level_that_sets_a_value(static, dynamic, value, source):
+def test_the_answer_names_the_broker_level_that_sets_a_value(
+    static: Mapping[str, str], dynamic: Mapping[str, str], value: str, source: int
+) -> None:
     records = [
         ConfigRecord(resource_type=4, resource_name=name, name="log.retention.ms", value=text)
         for name, text in dynamic.items()
     ]
     image = replayed(ONE_BROKER, records)
     answer = only(create(image, topic_request("t"), replace(SETTINGS, static_config=static)))
-    (shown,) = [config for config in answer.configs if config.name == "retention.ms"]
+    (shown,) = [config for config in answer.configs or () if config.name == "retention.ms"]
     assert (shown.value, shown.config_source) == (value, source)
 
 
-def test_a_principal_that_may_not_describe_sees_no_configuration():
+def test_a_principal_that_may_not_describe_sees_no_configuration() -> None:
     answer = only(create(ONE_BROKER, topic_request("t"), context=ControllerRequestContext(describable_topics=())))
     assert answer.error_code == 0
     assert answer.topic_config_error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert answer.configs is not None
     assert (answer.num_partitions, list(answer.configs)) == (-1, [])
 
 
-def test_defaults_come_from_the_settings():
+def test_defaults_come_from_the_settings() -> None:
     settings = replace(SETTINGS, num_partitions=3, default_replication_factor=2)
     result = create(THREE_BROKERS, topic_request("t", -1, -1), settings)
     answer = only(result)
@@ -120,7 +134,7 @@ def test_defaults_come_from_the_settings():
     assert all(len(record.replicas) == 2 for record in result.records if isinstance(record, PartitionRecord))
 
 
-def test_validating_changes_nothing():
+def test_validating_changes_nothing() -> None:
     request = topic_request("t")
     request.validate_only = True
     result = create(ONE_BROKER, request)
@@ -260,7 +274,9 @@ EXISTING = replayed(ONE_BROKER, [TopicRecord(name="is_here", topic_id=directory(
         ),
     ],
 )
-def test_what_cannot_be_made_says_why(image, request_, code, message):
+def test_what_cannot_be_made_says_why(
+    image: MetadataImage, request_: CreateTopicsRequest, code: str, message: str | None
+) -> None:
     result = create(image, request_)
     answer = only(result)
     assert list(result.records) == []
@@ -270,21 +286,21 @@ def test_what_cannot_be_made_says_why(image, request_, code, message):
     assert answer.error_message
 
 
-def test_replicas_can_be_assigned_by_hand():
+def test_replicas_can_be_assigned_by_hand() -> None:
     image = image_of(register_record(1), register_record(2, fenced=True), register_record(3, directories=[]))
     result = create(image, topic_request("t", -1, -1, assignments=assignments([2, 1], [1, 2])))
-    partitions = result.records[1:]
+    partitions = all_of(PartitionRecord, result.records[1:])
     assert [(list(p.replicas), list(p.isr), p.leader) for p in partitions] == [([2, 1], [1], 1), ([1, 2], [1], 1)]
     assert list(partitions[0].directories) == [directory(2), directory(1)]
 
 
-def test_a_broker_with_several_directories_decides_itself():
+def test_a_broker_with_several_directories_decides_itself() -> None:
     image = image_of(register_record(1, directories=[directory(1), directory(1, 1)]))
-    _, partition = create(image, topic_request("t")).records
+    (partition,) = all_of(PartitionRecord, create(image, topic_request("t")).records[1:])
     assert list(partition.directories) == [UNASSIGNED]
 
 
-def test_one_topic_fails_alone_and_duplicates_fail_together():
+def test_one_topic_fails_alone_and_duplicates_fail_together() -> None:
     topics = [
         CreatableTopic(name=name, num_partitions=1, replication_factor=factor)
         for name, factor in (("good", 1), ("bad", 9), ("twice", 1), ("twice", 1))
@@ -295,20 +311,20 @@ def test_one_topic_fails_alone_and_duplicates_fail_together():
     assert [record.name for record in result.records if isinstance(record, TopicRecord)] == ["good"]
 
 
-def test_far_too_many_partitions_are_refused_before_they_are_placed():
+def test_far_too_many_partitions_are_refused_before_they_are_placed() -> None:
     with pytest.raises(ApiError, match="Excessively large number of partitions per request") as refused:
         create(ONE_BROKER, topic_request("t", 10_001))
     assert refused.value.code == ErrorCode.POLICY_VIOLATION
 
 
-def test_too_many_records_are_refused():
+def test_too_many_records_are_refused() -> None:
     topics = [CreatableTopic(name=f"t{i}", num_partitions=10, replication_factor=1) for i in range(1000)]
     with pytest.raises(ApiError, match="excessively large batch") as refused:
         create(ONE_BROKER, CreateTopicsRequest(topics=topics))
     assert refused.value.code == ErrorCode.POLICY_VIOLATION
 
 
-def test_a_quota_can_refuse_a_topic():
+def test_a_quota_can_refuse_a_topic() -> None:
     def refuse(partitions: int) -> None:
         raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, f"{partitions} are too many")
 
@@ -319,7 +335,7 @@ def test_a_quota_can_refuse_a_topic():
     assert list(result.records) == []
 
 
-def test_a_min_insync_replicas_of_its_own_clears_the_eligible_leaders_of_the_topic():
+def test_a_min_insync_replicas_of_its_own_clears_the_eligible_leaders_of_the_topic() -> None:
     result = create(ONE_BROKER, topic_request("t", configs={"min.insync.replicas": "1"}))
     assert [type(record).__name__ for record in result.records] == [
         "TopicRecord",
@@ -329,14 +345,14 @@ def test_a_min_insync_replicas_of_its_own_clears_the_eligible_leaders_of_the_top
     ]
 
 
-def test_a_configuration_names_its_key_once():
+def test_a_configuration_names_its_key_once() -> None:
     request = topic_request("t")
     request.topics[0].configs = [CreatableTopicConfig(name="retention.ms", value=v) for v in ("1", "2")]
     result = create(ONE_BROKER, request)
     assert [record.value for record in result.records if isinstance(record, ConfigRecord)] == ["2"]
 
 
-def test_a_policy_can_refuse_a_topic():
+def test_a_policy_can_refuse_a_topic() -> None:
     asked = []
 
     def policy(topic: NewTopic) -> None:

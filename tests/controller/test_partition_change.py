@@ -1,5 +1,8 @@
 """Leaders, in-sync replicas and eligible leader replicas: the smallest record for each change."""
 
+from collections.abc import Collection
+from typing import Any
+
 import pytest
 
 from ottla.common.uuid import Uuid
@@ -12,8 +15,8 @@ from tests.controller.controller_world import directory, uuid
 TOPIC_ID = uuid(77)
 
 
-def partition(**fields) -> PartitionRegistration:
-    values = {
+def partition(**fields: Any) -> PartitionRegistration:
+    values: dict[str, Any] = {
         "replicas": (1, 2, 3),
         "directories": tuple(directory(broker) for broker in (1, 2, 3)),
         "isr": (1, 2, 3),
@@ -24,7 +27,16 @@ def partition(**fields) -> PartitionRegistration:
     return PartitionRegistration(**(values | fields))
 
 
-def change(before, *, alive=(1, 2, 3), min_isr=2, elr=True, election=Election.ONLINE, level=30, **fields):
+def change(
+    before: PartitionRegistration,
+    *,
+    alive: Collection[int] = (1, 2, 3),
+    min_isr: int = 2,
+    elr: bool = True,
+    election: Election = Election.ONLINE,
+    level: int = 30,
+    **fields: Any,
+) -> PartitionChangeRecord | None:
     policy = PartitionPolicy(
         is_acceptable_leader=lambda _, broker: broker in alive,
         default_dir=lambda broker: directory(broker),
@@ -36,12 +48,12 @@ def change(before, *, alive=(1, 2, 3), min_isr=2, elr=True, election=Election.ON
     return partition_change(before, TOPIC_ID, 0, policy, **fields)
 
 
-def record(**fields) -> PartitionChangeRecord:
+def record(**fields: Any) -> PartitionChangeRecord:
     return PartitionChangeRecord(topic_id=TOPIC_ID, partition_id=0, **fields)
 
 
 RECOVERING = LeaderRecoveryState.RECOVERING
-LEADERLESS = {"leader": -1, "isr": ()}
+LEADERLESS: dict[str, Any] = {"leader": -1, "isr": ()}
 
 
 @pytest.mark.parametrize(
@@ -156,11 +168,12 @@ LEADERLESS = {"leader": -1, "isr": ()}
         ),
     ],
 )
-def test_changes(before, how, expected):
+def test_changes(before: PartitionRegistration, how: dict[str, Any], expected: PartitionChangeRecord | None) -> None:
     assert change(before, **how) == expected
 
 
-def test_an_id_of_a_topic_is_in_the_record():
+def test_an_id_of_a_topic_is_in_the_record() -> None:
     made = change(partition(), isr=[1, 2])
+    assert made is not None
     assert isinstance(made.topic_id, Uuid)
     assert made.topic_id == TOPIC_ID

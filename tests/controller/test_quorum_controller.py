@@ -21,7 +21,7 @@ from ottla.metadata.records import (
     NoOpRecord,
     TopicRecord,
 )
-from ottla.metrics import Registry
+from ottla.metrics import Gauge, Histogram, Registry
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.errors import NotLeaderError
 from tests.controller.controller_world import (
@@ -33,7 +33,7 @@ from tests.controller.controller_world import (
 )
 
 
-def test_the_first_controller_writes_the_bootstrap_records_in_a_transaction():
+def test_the_first_controller_writes_the_bootstrap_records_in_a_transaction() -> None:
     world = World(replace(SETTINGS, static_config={"min.insync.replicas": "2"}))
     world.raft.lead(1)
     assert world.raft.records == [
@@ -48,14 +48,14 @@ def test_the_first_controller_writes_the_bootstrap_records_in_a_transaction():
     assert world.image.features.is_elr_enabled
 
 
-def test_an_old_cluster_begins_without_a_transaction():
+def test_an_old_cluster_begins_without_a_transaction() -> None:
     bootstrap = BootstrapMetadata.from_versions(MetadataVersion.IBP_3_5_IV2, {}, "a test")
     world = World(bootstrap=bootstrap)
     world.raft.lead(1)
     assert world.raft.records == list(bootstrap.records)
 
 
-def test_a_log_that_has_begun_needs_no_bootstrap():
+def test_a_log_that_has_begun_needs_no_bootstrap() -> None:
     world = World.active()
     appended = len(world.raft.batches)
     world.raft.lose(None, 2)
@@ -67,7 +67,7 @@ def test_a_log_that_has_begun_needs_no_bootstrap():
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_transaction_that_another_controller_left_open_is_aborted(finished):
+def test_a_transaction_that_another_controller_left_open_is_aborted(finished: bool) -> None:
     world = World()
     bootstrap = [BeginTransactionRecord(name="Bootstrap records"), *BOOTSTRAP.records]
     topic = TopicRecord(name="half made", topic_id=Uuid.from_halves(1, 1))
@@ -84,7 +84,7 @@ def test_a_transaction_that_another_controller_left_open_is_aborted(finished):
     assert not world.image.topics.by_name
 
 
-def test_an_answer_waits_for_its_commit():
+def test_an_answer_waits_for_its_commit() -> None:
     world = World.active(1)
     world.raft.commits_at_once = False
     creating = world.controller.create_topics(CONTEXT, topic_request("t"))
@@ -98,7 +98,7 @@ def test_an_answer_waits_for_its_commit():
     assert "t" in world.image.topics.by_name
 
 
-def test_an_answer_can_be_awaited():
+def test_an_answer_can_be_awaited() -> None:
     async def story() -> str:
         world = World.active(1)
         world.raft.commits_at_once = False
@@ -109,7 +109,7 @@ def test_an_answer_can_be_awaited():
     assert asyncio.run(story()) == "t"
 
 
-def test_a_standby_refuses_and_names_the_controller():
+def test_a_standby_refuses_and_names_the_controller() -> None:
     world = World()
     refused = world.controller.create_topics(CONTEXT, topic_request("t"))
     with pytest.raises(ApiError, match="No controller appears to be active") as error:
@@ -120,7 +120,7 @@ def test_a_standby_refuses_and_names_the_controller():
         world.controller.create_topics(CONTEXT, topic_request("t")).result()
 
 
-def test_losing_leadership_goes_back_to_what_is_committed():
+def test_losing_leadership_goes_back_to_what_is_committed() -> None:
     world = World.active(1)
     world.controller.create_topics(CONTEXT, topic_request("kept")).result()
     world.raft.commits_at_once = False
@@ -136,7 +136,7 @@ def test_losing_leadership_goes_back_to_what_is_committed():
     assert set(world.image.topics.by_name) == {"kept", "lost"}
 
 
-def test_what_the_old_leader_wrote_may_still_be_committed():
+def test_what_the_old_leader_wrote_may_still_be_committed() -> None:
     world = World.active(1)
     world.raft.commits_at_once = False
     unknown = world.controller.create_topics(CONTEXT, topic_request("t"))
@@ -150,7 +150,7 @@ def test_what_the_old_leader_wrote_may_still_be_committed():
     assert answer.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-def test_a_standby_and_a_new_leader_have_the_same_state_as_the_old_one():
+def test_a_standby_and_a_new_leader_have_the_same_state_as_the_old_one() -> None:
     world = World.active(1, 2)
     world.controller.create_topics(CONTEXT, topic_request("t", 3, 2, {"retention.ms": "5"})).result()
     other = World()
@@ -161,7 +161,7 @@ def test_a_standby_and_a_new_leader_have_the_same_state_as_the_old_one():
     assert other.controller.create_topics(CONTEXT, topic_request("u", 1, 2)).result().topics[0].error_code == 0
 
 
-def test_a_refused_append_changes_nothing():
+def test_a_refused_append_changes_nothing() -> None:
     world = World.active(1)
     world.raft.refusal = RecordListTooLargeError("too large")
     with pytest.raises(RecordListTooLargeError):
@@ -171,7 +171,7 @@ def test_a_refused_append_changes_nothing():
     assert world.controller.create_topics(CONTEXT, topic_request("t")).result().topics[0].error_code == 0
 
 
-def test_an_append_that_finds_another_leader_renounces():
+def test_an_append_that_finds_another_leader_renounces() -> None:
     world = World.active(1)
     world.raft.refusal = NotLeaderError("another leads")
     with pytest.raises(ApiError) as error:
@@ -180,7 +180,7 @@ def test_an_append_that_finds_another_leader_renounces():
     assert not world.controller.is_active
 
 
-def test_stopping_fails_what_waits():
+def test_stopping_fails_what_waits() -> None:
     world = World.active(1)
     world.raft.commits_at_once = False
     waiting = world.controller.create_topics(CONTEXT, topic_request("t"))
@@ -189,7 +189,7 @@ def test_stopping_fails_what_waits():
         waiting.result()
 
 
-def test_signs_of_life_come_twice_a_second():
+def test_signs_of_life_come_twice_a_second() -> None:
     world = World.active()
     world.pass_ms(2_100)
     assert world.raft.records.count(NoOpRecord()) == 4
@@ -198,7 +198,7 @@ def test_signs_of_life_come_twice_a_second():
     assert world.raft.records.count(NoOpRecord()) == 4
 
 
-def test_a_broker_that_falls_silent_is_fenced_and_its_partitions_have_no_leader():
+def test_a_broker_that_falls_silent_is_fenced_and_its_partitions_have_no_leader() -> None:
     world = World.active(1)
     world.controller.create_topics(CONTEXT, topic_request("t")).result()
     world.pass_ms(9_000)
@@ -206,15 +206,15 @@ def test_a_broker_that_falls_silent_is_fenced_and_its_partitions_have_no_leader(
     world.pass_ms(1_200)
     broker = world.image.cluster.brokers[1]
     assert broker.fenced
-    partition = world.image.topics.partition("t", 0)
+    partition = world.partition("t")
     assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (NO_LEADER, (), (1,), (1,))
     assert dict(world.controller.metrics.gauges())["OfflinePartitionsCount"] == 1
     world.heartbeat(1, broker.epoch)
-    partition = world.image.topics.partition("t", 0)
+    partition = world.partition("t")
     assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (1, (1,), (), ())
 
 
-def test_a_broker_that_beats_stays():
+def test_a_broker_that_beats_stays() -> None:
     world = World.active(1)
     epoch = world.image.cluster.brokers[1].epoch
     for _ in range(10):
@@ -223,7 +223,7 @@ def test_a_broker_that_beats_stays():
     assert not world.image.cluster.brokers[1].fenced
 
 
-def test_a_new_controller_gives_every_broker_a_full_session():
+def test_a_new_controller_gives_every_broker_a_full_session() -> None:
     world = World.active(1)
     world.pass_ms(8_000)
     world.raft.lose(None, 2)
@@ -234,7 +234,7 @@ def test_a_new_controller_gives_every_broker_a_full_session():
     assert world.image.cluster.brokers[1].fenced
 
 
-def test_periodic_elections_give_leadership_back():
+def test_periodic_elections_give_leadership_back() -> None:
     world = World.active(1, 2)
     world.controller.create_topics(CONTEXT, topic_request("t", 4, 2)).result()
     epoch = world.image.cluster.brokers[1].epoch
@@ -243,7 +243,7 @@ def test_periodic_elections_give_leadership_back():
     assert dict(world.controller.metrics.gauges())["PreferredReplicaImbalanceCount"] == 2
 
 
-def test_the_metrics_count_the_committed_state():
+def test_the_metrics_count_the_committed_state() -> None:
     world = World.active(1, 2)
     world.register(3)
     world.controller.create_topics(CONTEXT, topic_request("t", 3, 2)).result()
@@ -259,7 +259,7 @@ def test_the_metrics_count_the_committed_state():
     assert world.controller.metrics.event_queue_processing_time_ms.count == gauges["EventQueueOperationsStartedCount"]
 
 
-def test_the_metrics_are_shown_under_apaches_names():
+def test_the_metrics_are_shown_under_apaches_names() -> None:
     world = World()
     registry = Registry()
     world.controller.metrics.register(registry)
@@ -267,16 +267,20 @@ def test_the_metrics_are_shown_under_apaches_names():
     world.register(1)
     shown = {family.name: family for family in registry.collect(0)}
     active = shown["kafka_controller_KafkaController_ActiveControllerCount"].metrics[()]
+    assert isinstance(active, Gauge)
     assert active.read() == 1
-    assert shown["kafka_controller_ControllerEventManager_EventQueueProcessingTimeMs"].metrics[()].count == 1
-    lag = "kafka_controller_KafkaController_LastAppliedRecordLagMs"
-    assert shown[lag].metrics[()].read() == 0
+    processing = shown["kafka_controller_ControllerEventManager_EventQueueProcessingTimeMs"].metrics[()]
+    assert isinstance(processing, Histogram)
+    assert processing.count == 1
+    lag = shown["kafka_controller_KafkaController_LastAppliedRecordLagMs"].metrics[()]
+    assert isinstance(lag, Gauge)
+    assert lag.read() == 0
     world.raft.lose(None, 2)
     world.clock.advance_ms(70)
-    assert shown[lag].metrics[()].read() == 70
+    assert lag.read() == 70
 
 
-def test_a_result_that_is_not_atomic_is_cut_into_batches(monkeypatch):
+def test_a_result_that_is_not_atomic_is_cut_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ottla.controller.pending_log.MAX_RECORDS_PER_BATCH", 5)
     world = World.active(1, 2)
     for name in ("t", "u", "v"):
@@ -288,7 +292,7 @@ def test_a_result_that_is_not_atomic_is_cut_into_batches(monkeypatch):
     assert isinstance(new[-1].records[-1], BrokerRegistrationChangeRecord)
 
 
-def test_the_features_of_the_bootstrap_are_those_of_the_format():
+def test_the_features_of_the_bootstrap_are_those_of_the_format() -> None:
     world = World.active()
     levels = {
         record.name: record.feature_level for record in BOOTSTRAP.records if isinstance(record, FeatureLevelRecord)
@@ -298,7 +302,7 @@ def test_the_features_of_the_bootstrap_are_those_of_the_format():
     }
 
 
-def test_two_raft_epochs_in_a_row_claim_again():
+def test_two_raft_epochs_in_a_row_claim_again() -> None:
     world = World.active(1)
     world.raft.lead(2)
     assert world.controller.claim_epoch == 2

@@ -22,7 +22,9 @@ clusters = st.lists(st.tuples(st.sampled_from([None, "a", "b", "c"]), st.boolean
 
 
 @given(clusters, st.integers(1, 9), st.integers(1, 40), st.integers(0, 99))
-def test_every_partition_has_distinct_replicas_and_a_leader_that_is_up(cluster, factor, count, seed):
+def test_every_partition_has_distinct_replicas_and_a_leader_that_is_up(
+    cluster: list[UsableBroker], factor: int, count: int, seed: int
+) -> None:
     unfenced = {broker.id for broker in cluster if not broker.fenced}
     if factor > len(cluster) or not unfenced:
         with pytest.raises(ApiError):
@@ -36,7 +38,7 @@ def test_every_partition_has_distinct_replicas_and_a_leader_that_is_up(cluster, 
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 99))
-def test_leaders_take_turns(count, rounds, seed):
+def test_leaders_take_turns(count: int, rounds: int, seed: int) -> None:
     cluster = [UsableBroker(number, None, fenced=False) for number in range(count)]
     placements = place(count * rounds, min(2, count), cluster, Random(seed))
     leaders = Counter(replicas[0] for replicas in placements)
@@ -44,14 +46,14 @@ def test_leaders_take_turns(count, rounds, seed):
 
 
 @given(st.integers(0, 99))
-def test_replicas_are_spread_over_racks(seed):
+def test_replicas_are_spread_over_racks(seed: int) -> None:
     cluster = brokers(*((number, "abc"[number % 3], False) for number in range(9)))
     for replicas in place(12, 3, cluster, Random(seed)):
         assert {"abc"[broker % 3] for broker in replicas} == set("abc")
 
 
 @given(st.integers(0, 99))
-def test_fenced_brokers_get_replicas_only_where_no_others_are_left(seed):
+def test_fenced_brokers_get_replicas_only_where_no_others_are_left(seed: int) -> None:
     cluster = brokers((1, None, False), (2, None, False), (3, None, True))
     assert all(3 not in replicas for replicas in place(6, 2, cluster, Random(seed)))
     assert all(replicas[-1] == 3 for replicas in place(6, 3, cluster, Random(seed)))
@@ -70,7 +72,7 @@ def test_fenced_brokers_get_replicas_only_where_no_others_are_left(seed):
         ),
     ],
 )
-def test_what_cannot_be_placed_says_why(factor, cluster, message):
+def test_what_cannot_be_placed_says_why(factor: int, cluster: list[UsableBroker], message: str) -> None:
     with pytest.raises(ApiError) as refused:
         place(1, factor, cluster, Random(1))
     assert refused.value.code == ErrorCode.INVALID_REPLICATION_FACTOR

@@ -1,20 +1,25 @@
 """DeleteTopics, CreatePartitions, ElectLeaders, AlterPartition."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
-from ottla.common.uuid import ZERO_UUID
+from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.controller.alter_partition import alter_partition
 from ottla.controller.partition_creation import create_partitions
 from ottla.controller.partitions import balance_partition_leaders, elect_leaders, elect_unclean_leaders
+from ottla.controller.result import ControllerResult
 from ottla.controller.settings import ControllerRequestContext
 from ottla.controller.topic_deletion import delete_topics
+from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import (
     ConfigRecord,
+    MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -24,18 +29,21 @@ from ottla.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionRequestPartitionData,
     AlterPartitionRequestTopicData,
+    AlterPartitionResponsePartitionData,
     BrokerState,
 )
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
+    CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from tests.controller.controller_world import (
     CONTEXT,
     SETTINGS,
+    all_of,
     directory,
     image_of,
     register_record,
@@ -46,8 +54,8 @@ from tests.controller.controller_world import (
 A, B = uuid(1), uuid(2)
 
 
-def partition_record(topic_id=A, partition_id=0, **fields) -> PartitionRecord:
-    values = {
+def partition_record(topic_id: Uuid = A, partition_id: int = 0, **fields: Any) -> PartitionRecord:
+    values: dict[str, Any] = {
         "replicas": [1, 2],
         "isr": [1, 2],
         "leader": 1,
@@ -69,11 +77,11 @@ TOPICS = [
 IMAGE = image_of(*BROKERS, *TOPICS)
 
 
-def named(*names):
+def named(*names: str) -> list[DeleteTopicState]:
     return [DeleteTopicState(name=name) for name in names]
 
 
-def with_ids(*ids):
+def with_ids(*ids: Uuid) -> list[DeleteTopicState]:
     return [DeleteTopicState(topic_id=topic_id) for topic_id in ids]
 
 
@@ -121,14 +129,16 @@ def with_ids(*ids):
         ),
     ],
 )
-def test_topics_are_deleted_by_name_or_id(states, expected):
+def test_topics_are_deleted_by_name_or_id(
+    states: list[DeleteTopicState], expected: list[tuple[str | None, Uuid, int, str | None]]
+) -> None:
     result = delete_topics(IMAGE, SETTINGS, CONTEXT, DeleteTopicsRequest(topics=states))
     got = [(one.name, one.topic_id, one.error_code, one.error_message) for one in result.response.responses]
     assert got == expected
     assert result.records == [RemoveTopicRecord(topic_id=topic_id) for _, topic_id, code, _ in expected if not code]
 
 
-def test_old_requests_name_topics_only():
+def test_old_requests_name_topics_only() -> None:
     result = delete_topics(IMAGE, SETTINGS, CONTEXT, DeleteTopicsRequest(topic_names=["a", "b"]))
     image = replayed(
         replayed(IMAGE, [ConfigRecord(resource_type=2, resource_name="a", name="x", value="1")]), result.records
@@ -138,7 +148,7 @@ def test_old_requests_name_topics_only():
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
-def test_deletion_can_be_disabled(version, code):
+def test_deletion_can_be_disabled(version: int, code: ErrorCode) -> None:
     settings = replace(SETTINGS, delete_topic_enable=False)
     with pytest.raises(ApiError) as refused:
         context = ControllerRequestContext(api_version=version)
@@ -146,21 +156,24 @@ def test_deletion_can_be_disabled(version, code):
     assert refused.value.code == code
 
 
-def grow(name, count, assignments=None, image=IMAGE):
+def grow(
+    name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, image: MetadataImage = IMAGE
+) -> ControllerResult[CreatePartitionsResponse]:
     assigned = None if assignments is None else [CreatePartitionsAssignment(broker_ids=ids) for ids in assignments]
     request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count, assignments=assigned)])
     return create_partitions(image, CONTEXT, request, Random(1))
 
 
-def test_a_topic_grows():
+def test_a_topic_grows() -> None:
     result = grow("a", 3)
-    assert [(record.partition_id, len(record.replicas)) for record in result.records] == [(1, 2), (2, 2)]
+    added = all_of(PartitionRecord, result.records)
+    assert [(record.partition_id, len(record.replicas)) for record in added] == [(1, 2), (2, 2)]
     assert result.response.results[0].error_code == 0
     result = grow("a", 2, [[3, 2]])
-    assert [list(record.replicas) for record in result.records] == [[3, 2]]
+    assert [list(record.replicas) for record in all_of(PartitionRecord, result.records)] == [[3, 2]]
 
 
-def test_validating_growth_changes_nothing():
+def test_validating_growth_changes_nothing() -> None:
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name="a", count=2, assignments=None)], validate_only=True
     )
@@ -198,23 +211,27 @@ def test_validating_growth_changes_nothing():
         ("a", 2_000_000_000, None, ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."),
     ],
 )
-def test_growth_that_cannot_be_says_why(name, count, assignments, code, message):
+def test_growth_that_cannot_be_says_why(
+    name: str, count: int, assignments: list[list[int]] | None, code: ErrorCode, message: str | None
+) -> None:
     result = grow(name, count, assignments)
     (answer,) = result.response.results
     assert (list(result.records), answer.error_code, answer.error_message) == ([], code, message)
 
 
-def test_a_topic_asked_for_twice_does_not_grow():
+def test_a_topic_asked_for_twice_does_not_grow() -> None:
     topics = [CreatePartitionsTopic(name="a", count=count, assignments=None) for count in (2, 3)]
     result = create_partitions(IMAGE, CONTEXT, CreatePartitionsRequest(topics=topics), Random(1))
     assert [(one.name, one.error_message) for one in result.response.results] == [("a", "Duplicate topic name.")]
 
 
-def elect(image, election_type, topics):
+def elect(
+    image: MetadataImage, election_type: int, topics: Sequence[TopicPartitions] | None
+) -> ControllerResult[ElectLeadersResponse]:
     return elect_leaders(image, SETTINGS, ElectLeadersRequest(election_type=election_type, topic_partitions=topics))
 
 
-def test_the_preferred_replica_is_elected():
+def test_the_preferred_replica_is_elected() -> None:
     result = elect(
         IMAGE, 0, [TopicPartitions(topic="b", partitions=[0, 1, 2]), TopicPartitions(topic="c", partitions=[0])]
     )
@@ -232,7 +249,7 @@ def test_the_preferred_replica_is_elected():
     ]
 
 
-def test_asking_for_all_tells_of_those_that_needed_it_only():
+def test_asking_for_all_tells_of_those_that_needed_it_only() -> None:
     result = elect(IMAGE, 0, None)
     answers = {
         topic.topic: [one.partition_id for one in topic.partition_result]
@@ -242,7 +259,7 @@ def test_asking_for_all_tells_of_those_that_needed_it_only():
     assert balance_partition_leaders(IMAGE, SETTINGS) == (result.records, False, False)
 
 
-def test_an_unclean_election_needs_a_replica_that_is_up():
+def test_an_unclean_election_needs_a_replica_that_is_up() -> None:
     image = image_of(
         register_record(1, fenced=True), register_record(2), TOPICS[0], partition_record(isr=[1], leader=-1), elr=False
     )
@@ -257,7 +274,7 @@ def test_an_unclean_election_needs_a_replica_that_is_up():
         elect(image, 7, None)
 
 
-def test_unclean_elections_happen_by_themselves_where_a_topic_allows_them():
+def test_unclean_elections_happen_by_themselves_where_a_topic_allows_them() -> None:
     records = [
         register_record(1, fenced=True),
         register_record(2),
@@ -266,11 +283,20 @@ def test_unclean_elections_happen_by_themselves_where_a_topic_allows_them():
         ConfigRecord(resource_type=2, resource_name="b", name="unclean.leader.election.enable", value="true"),
     ]
     result = elect_unclean_leaders(image_of(*records, elr=False), SETTINGS)
-    assert [(record.topic_id, record.leader) for record in result.records] == [(B, 2)]
+    changes = all_of(PartitionChangeRecord, result.records)
+    assert [(change.topic_id, change.leader) for change in changes] == [(B, 2)]
 
 
-def alter(image=IMAGE, broker_id=1, broker_epoch=101, topic_id=A, states=((1, 101),), version=3, **fields):
-    values = {
+def alter(
+    image: MetadataImage = IMAGE,
+    broker_id: int = 1,
+    broker_epoch: int = 101,
+    topic_id: Uuid = A,
+    states: Sequence[tuple[int, int]] = ((1, 101),),
+    version: int = 3,
+    **fields: Any,
+) -> tuple[Sequence[MetadataRecord], AlterPartitionResponsePartitionData]:
+    values: dict[str, Any] = {
         "new_isr_with_epochs": [BrokerState(broker_id=one, broker_epoch=epoch) for one, epoch in states],
         **fields,
     }
@@ -285,7 +311,7 @@ def alter(image=IMAGE, broker_id=1, broker_epoch=101, topic_id=A, states=((1, 10
     return result.records, result.response.topics[0].partitions[0]
 
 
-def test_a_leader_shrinks_and_grows_its_isr():
+def test_a_leader_shrinks_and_grows_its_isr() -> None:
     records, answer = alter()
     assert records == [PartitionChangeRecord(topic_id=A, partition_id=0, isr=[1])]
     assert (answer.error_code, answer.leader_id, list(answer.isr), answer.partition_epoch) == (0, 1, [1], 1)
@@ -296,7 +322,7 @@ def test_a_leader_shrinks_and_grows_its_isr():
     assert len(records) == 1
 
 
-def test_a_leader_has_recovered():
+def test_a_leader_has_recovered() -> None:
     image = image_of(
         register_record(1),
         TOPICS[0],
@@ -325,13 +351,13 @@ def test_a_leader_has_recovered():
         ({"states": ((1, 101), (2, 100))}, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-def test_a_leader_that_knows_less_is_refused(fields, code):
+def test_a_leader_that_knows_less_is_refused(fields: dict[str, Any], code: ErrorCode) -> None:
     records, answer = alter(**fields)
     assert (records, answer.error_code) == ([], code)
 
 
 @pytest.mark.parametrize("field", ["fenced", "in_controlled_shutdown"])
-def test_only_active_brokers_get_into_an_isr(field):
+def test_only_active_brokers_get_into_an_isr(field: str) -> None:
     second = register_record(2)
     setattr(second, field, True)
     image = image_of(register_record(1), second, TOPICS[0], partition_record(isr=[1]))
@@ -339,7 +365,7 @@ def test_only_active_brokers_get_into_an_isr(field):
     assert (records, answer.error_code) == ([], ErrorCode.INELIGIBLE_REPLICA)
 
 
-def test_a_stale_broker_is_refused():
+def test_a_stale_broker_is_refused() -> None:
     with pytest.raises(ApiError) as refused:
         alter(broker_epoch=7)
     assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
