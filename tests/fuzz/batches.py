@@ -9,7 +9,7 @@ from crc32c import crc32c
 from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES
 from ottla.records.builder import build_batch, seal_batch
 from ottla.records.compression import Compression, compress
-from ottla.records.record import SimpleRecord
+from ottla.records.record import Header, SimpleRecord
 from tests.fuzz.edge_numbers import damaged_bytes
 
 _NOW_MS = 1_700_000_000_000
@@ -29,6 +29,7 @@ _HEADER_FIELDS = {
     "base_sequence": (53, 4),
     "records_count": (57, 4),
 }
+_HEADERS: tuple[tuple[Header, ...], ...] = ((), (Header("h", b"v"),), (Header("", None), Header("x", b"")))
 _CODECS = (*(Compression.NONE,) * 4, *Compression)
 BOMB_BYTES = 64 * 1024 * 1024
 
@@ -47,7 +48,7 @@ def sound_batch(rng: Random) -> bytearray:
             _NOW_MS + rng.randrange(1000),
             rng.choice((None, b"key", rng.randbytes(20))),
             rng.choice((None, b"", rng.randbytes(rng.choice((10, 100, 1000))))),
-            rng.choice(((), (("h", b"v"),), (("", None), ("x", b"")))),
+            rng.choice(_HEADERS),
         )
         for _ in range(rng.choice((1, 1, 2, 20)))
     ]
