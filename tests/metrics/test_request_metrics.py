@@ -80,8 +80,8 @@ def test_requests_are_counted_by_version_and_errors_by_name_when_first_seen() ->
     assert registry.get(_PREFIX + "RequestsPerSec", request="Produce", version="9") is None
     for version in (9, 9, 11):
         _update(metrics, version=version)
-    metrics.mark_error("NONE")
-    metrics.mark_error("NOT_LEADER_OR_FOLLOWER", 3)
+    metrics.error_meter("NONE").value += 1
+    metrics.error_meter("NOT_LEADER_OR_FOLLOWER").value += 3
     metrics.mark_deprecated(0, "librdkafka", "1.0")
     found = [
         registry.get(_PREFIX + "RequestsPerSec", request="Produce", version="9"),
@@ -102,7 +102,7 @@ def test_close_takes_everything_from_the_registry() -> None:
     registry = Registry()
     metrics = RequestMetrics(registry, "Fetch")
     _update(metrics)
-    metrics.mark_error("NONE")
+    metrics.error_meter("NONE").mark()
     metrics.mark_deprecated(0, "a", "b")
     metrics.close()
     assert list(registry.collect(0)) == []

@@ -106,14 +106,14 @@ class RequestMetrics:
             else:
                 histogram.record_large(value)
 
-    def mark_error(self, error_name: str, count: int = 1) -> None:
-        """Counts errors in responses; NONE is one of them, as in Apache."""
+    def error_meter(self, error_name: str) -> Meter:
+        """Counts one error in responses; NONE is one of them, as in Apache."""
         meter = self._errors.get(error_name)
         if meter is None:
             meter = self._errors[error_name] = self._registry.meter(
                 _ERRORS_PER_SEC, "Errors in responses", request=self._api_name, error=error_name
             )
-        meter.value += count
+        return meter
 
     def mark_deprecated(self, version: int, software_name: str, software_version: str) -> None:
         """Counts a request of a deprecated version, by client software."""

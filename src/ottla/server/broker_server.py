@@ -17,6 +17,7 @@ from ottla.metadata.loader import MetadataLoader
 from ottla.metrics.registry import Registry
 from ottla.network.listener_type import ListenerType
 from ottla.network.reactor import Reactor
+from ottla.network.request_metrics import RequestChannelMetrics
 from ottla.network.socket_server import SocketServer
 from ottla.replication.fetch_session import FetchSessionCache
 from ottla.replication.purgatories import Purgatories
@@ -31,6 +32,7 @@ from ottla.server.broker_session import BrokerSession
 from ottla.server.directory_assignment import DirectoryAssignment
 from ottla.server.dispatch import Dispatcher
 from ottla.server.dynamic_config_publisher import DynamicConfigPublisher
+from ottla.server.error_metrics import ErrorMetrics
 from ottla.server.forwarding import ControllerChannel
 from ottla.server.leader_recovery import LeaderRecovery
 from ottla.server.metadata_cache import MetadataCache
@@ -92,6 +94,8 @@ class BrokerServer:
             replica_lag_time_max_ms=static.replication.replica_lag_time_max_ms,
             directory_assignments=self._directories,
         )
+        request_metrics = RequestChannelMetrics(registry)
+        errors = ErrorMetrics(request_metrics)
         self.services = BrokerServices(
             node_id=node_id,
             cluster_id=cluster_id,
@@ -108,9 +112,10 @@ class BrokerServer:
             producer_ids=ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel),
             authorizer=authorizer,
             quotas=quotas,
+            errors=errors,
             apis=BROKER_APIS,
         )
-        self._dispatcher = Dispatcher(self.services, BROKER_APIS)
+        self._dispatcher = Dispatcher(self.services, BROKER_APIS, errors)
         endpoints = static.listeners.broker_endpoints
         self.socket_server = SocketServer(
             socket_server_config(static, endpoints),
@@ -118,6 +123,7 @@ class BrokerServer:
             self._dispatcher,
             self._dispatcher,
             registry=registry,
+            request_metrics=request_metrics,
             listener_type=ListenerType.BROKER,
             reactor=reactor,
             runtime=runtime,

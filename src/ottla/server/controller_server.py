@@ -19,6 +19,7 @@ from ottla.metadata.snapshot_policy import SnapshotPolicy
 from ottla.metrics.registry import Registry
 from ottla.network.listener_type import ListenerType
 from ottla.network.reactor import Reactor
+from ottla.network.request_metrics import RequestChannelMetrics
 from ottla.network.socket_server import SocketServer
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.controller_registration import (
@@ -37,6 +38,7 @@ from ottla.server.api_tables import CONTROLLER_APIS
 from ottla.server.authorizer import Authorizer
 from ottla.server.controller_channel import LocalControllerChannel
 from ottla.server.dispatch import Dispatcher
+from ottla.server.error_metrics import ErrorMetrics
 from ottla.server.metadata_cache import MetadataCache
 from ottla.server.metadata_listener import MetadataListener
 from ottla.server.services import ControllerServices
@@ -116,13 +118,15 @@ class ControllerServer:
             apis=CONTROLLER_APIS,
         )
         self.channel = LocalControllerChannel(self.services, CONTROLLER_APIS, endpoints[0].name)
-        self._dispatcher = Dispatcher(self.services, CONTROLLER_APIS)
+        request_metrics = RequestChannelMetrics(registry)
+        self._dispatcher = Dispatcher(self.services, CONTROLLER_APIS, ErrorMetrics(request_metrics))
         self.socket_server = SocketServer(
             socket_server_config(static, endpoints),
             endpoints,
             self._dispatcher,
             self._dispatcher,
             registry=registry,
+            request_metrics=request_metrics,
             listener_type=ListenerType.CONTROLLER,
             reactor=reactor,
             runtime=runtime,

@@ -19,6 +19,7 @@ from ottla.protocol.message import Message
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.server.api import Api
 from ottla.server.client_software import is_legal_software
+from ottla.server.error_metrics import ErrorMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +37,9 @@ class UnsupportedVersionError(KafkaError):
 class Dispatcher:
     """The handlers of one kind of listener; what the network calls with each request."""
 
-    def __init__(self, services: object, apis: Mapping[ApiKey, Api]) -> None:
+    def __init__(self, services: object, apis: Mapping[ApiKey, Api], errors: ErrorMetrics) -> None:
         self._services = services
+        self._errors = errors
         self._apis = apis
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -107,15 +109,15 @@ class Dispatcher:
             return
         self._respond(request, response)
 
-    @staticmethod
-    def _respond(request: Request, response: Message) -> None:
+    def _respond(self, request: Request, response: Message) -> None:
         header = request.header
+        self._errors.count_response(header.api_key, response)
         request.send(response_frame(header.api_key, header.api_version, header.correlation_id, response))
 
-    @staticmethod
-    def _answer_unsupported(api: Api, request: Request) -> None:
+    def _answer_unsupported(self, api: Api, request: Request) -> None:
         """Only ApiVersions gets here: in version 0, so that a client of any age learns what to use instead."""
         response = api.answer_error(api.key.request_class(), UnsupportedVersionError())
+        self._errors.count_response(api.key, response)
         request.send(response_frame(api.key, 0, request.header.correlation_id, response))
 
     @staticmethod

@@ -16,6 +16,7 @@ from ottla.runtime.port import Runtime
 from ottla.server.api import Api
 from ottla.server.authorizer import Authorizer
 from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.error_metrics import ErrorMetrics
 from ottla.server.forwarding import ControllerChannel
 from ottla.server.metadata_cache import MetadataCache
 from ottla.server.producer_ids import ProducerIds
@@ -40,6 +41,7 @@ class BrokerServices:
     producer_ids: ProducerIds
     authorizer: Authorizer
     quotas: Quotas
+    errors: ErrorMetrics
     apis: Mapping[ApiKey, Api]
     """What broker listeners answer."""
 

@@ -27,6 +27,7 @@ from ottla.protocol.messages.fetch import (
 )
 from ottla.replication.fetch_context import FetchAnswer, FetchContext, new_context
 from ottla.replication.fetch_session import PartitionKey
+from ottla.replication.partition import Partition
 from ottla.replication.read_result import UNCHANGED, FetchParams, FetchPartition, ReadResult
 from ottla.server.api import Api
 from ottla.server.authorizer import CLUSTER_NAME, AclOperation, ResourceType
@@ -175,6 +176,8 @@ class _Fetch:
             ]
         answer = self._context.response(results)
         response = self._response(answer)
+        codes = [result.error_code for _fetch, result in answer.partitions]
+        self._services.errors.count(ApiKey.FETCH, [answer.error_code, *codes])
         throttle_time_ms = self._services.quotas.record_fetch(self._request, _size(answer))
         if throttle_time_ms:
             self._request.throttle_time_ms = response.throttle_time_ms = throttle_time_ms
@@ -219,8 +222,7 @@ class _Fetch:
         if result is UNCHANGED:
             data.high_watermark, data.log_start_offset = fetch.high_watermark, fetch.local_log_start_offset
         if result.records is not None and fetch.hosted is not None:
-            fetch.hosted.metrics.bytes_out.value += result.records.size
-            self._services.replicas.stats.all_topics.bytes_out.value += result.records.size
+            self._count_bytes(fetch.hosted, result.records.size)
         if result.aborted_transactions is not None:
             data.aborted_transactions = [
                 AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
@@ -233,6 +235,15 @@ class _Fetch:
         if result.error_code:
             self._explain(fetch, data, endpoints)
         return data
+
+    def _count_bytes(self, partition: Partition, size_bytes: int) -> None:
+        replica_id = self._replica_id
+        self._services.replicas.stats.update_bytes_out(
+            partition,
+            size_bytes,
+            is_follower=replica_id >= 0,
+            is_reassignment=replica_id >= 0 and replica_id in partition.adding_replicas,
+        )
 
     def _explain(self, fetch: FetchPartition, data: PartitionData, endpoints: dict[int, NodeEndpoint]) -> None:
         """Make an error useful: old clients know no storage error, new ones are told who leads."""

@@ -164,6 +164,7 @@ class _Answer:
             return
         header = request.header
         response = ProduceResponse(responses=self._topics, throttle_time_ms=throttle_time_ms)
+        self._services.errors.count_response(header.api_key, response)
         if header.api_version >= _NAMES_LEADER:
             self._name_leaders(response)
         request.send(response_frame(header.api_key, header.api_version, header.correlation_id, response))
@@ -186,6 +187,8 @@ class _Answer:
             request.header.client_id,
             failed,
         )
+        codes = [partition.error_code for topic in self._topics for partition in topic.partition_responses]
+        self._services.errors.count(request.header.api_key, codes)
         request.close_connection()
 
     def _name_leaders(self, response: ProduceResponse) -> None:
@@ -254,6 +257,11 @@ class _SingleProduce:
         if single.acks == 0:
             request.no_op()
             return
+        errors = self._services.errors
+        if error:
+            errors.count(ApiKey.PRODUCE, (error,))
+        else:
+            errors.produce_none.value += 1
         request.send(
             (
                 write_single_produce_response(
