@@ -32,7 +32,7 @@ class ErrorMetrics:
 
     def count_response(self, api_key: ApiKey, response: Message) -> None:
         """Count every code in a response, wherever it stands."""
-        self.count(api_key, list(error_codes(response)))
+        self.count(api_key, error_codes(response))
 
     def _meter(self, api_key: ApiKey, code: int) -> Meter:
         meter = self._meters.get((api_key, code))
