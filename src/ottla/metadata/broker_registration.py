@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ottla.common.uuid import Uuid
+from ottla.metadata.advertised import end_points_of, features_of, levels_by_feature, listeners_by_name
 from ottla.metadata.directory_id import is_online
 from ottla.metadata.endpoint import Endpoint
 from ottla.metadata.image_writer_options import ImageWriterOptions
@@ -47,14 +48,8 @@ class BrokerRegistration:
             id=record.broker_id,
             epoch=record.broker_epoch,
             incarnation_id=record.incarnation_id,
-            listeners={
-                point.name: Endpoint(point.name, point.host, point.port, point.security_protocol)
-                for point in record.end_points
-            },
-            supported_features={
-                feature.name: VersionRange(feature.min_supported_version, feature.max_supported_version)
-                for feature in record.features
-            },
+            listeners=listeners_by_name(record.end_points),
+            supported_features=levels_by_feature(record.features),
             rack=record.rack,
             fenced=record.fenced,
             in_controlled_shutdown=record.in_controlled_shutdown,
@@ -100,14 +95,8 @@ class BrokerRegistration:
             is_migrating_zk_broker=self.is_migrating_zk_broker and version.is_migration_supported,
             incarnation_id=self.incarnation_id,
             broker_epoch=self.epoch,
-            end_points=[
-                BrokerEndpoint(name=name, host=point.host, port=point.port, security_protocol=point.security_protocol)
-                for name, point in self.listeners.items()
-            ],
-            features=[
-                BrokerFeature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-                for name, levels in self.supported_features.items()
-            ],
+            end_points=end_points_of(BrokerEndpoint, self.listeners),
+            features=features_of(BrokerFeature, self.supported_features),
             rack=self.rack,
             fenced=self.fenced,
             in_controlled_shutdown=self.in_controlled_shutdown,

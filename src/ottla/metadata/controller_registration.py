@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.common.uuid import Uuid
+from ottla.metadata.advertised import end_points_of, features_of, levels_by_feature, listeners_by_name
 from ottla.metadata.endpoint import Endpoint
 from ottla.metadata.records.cluster import ControllerEndpoint, ControllerFeature, RegisterControllerRecord
 from ottla.protocol.message import VersionRange
@@ -26,14 +27,8 @@ class ControllerRegistration:
             id=record.controller_id,
             incarnation_id=record.incarnation_id,
             zk_migration_ready=record.zk_migration_ready,
-            listeners={
-                point.name: Endpoint(point.name, point.host, point.port, point.security_protocol)
-                for point in record.end_points
-            },
-            supported_features={
-                feature.name: VersionRange(feature.min_supported_version, feature.max_supported_version)
-                for feature in record.features
-            },
+            listeners=listeners_by_name(record.end_points),
+            supported_features=levels_by_feature(record.features),
         )
 
     def to_record(self) -> RegisterControllerRecord:
@@ -42,14 +37,6 @@ class ControllerRegistration:
             controller_id=self.id,
             incarnation_id=self.incarnation_id,
             zk_migration_ready=self.zk_migration_ready,
-            end_points=[
-                ControllerEndpoint(
-                    name=name, host=point.host, port=point.port, security_protocol=point.security_protocol
-                )
-                for name, point in self.listeners.items()
-            ],
-            features=[
-                ControllerFeature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-                for name, levels in self.supported_features.items()
-            ],
+            end_points=end_points_of(ControllerEndpoint, self.listeners),
+            features=features_of(ControllerFeature, self.supported_features),
         )
