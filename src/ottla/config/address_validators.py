@@ -1,5 +1,9 @@
 """Validators of keys that hold network addresses, and what those keys mean when parsed."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
 from ottla.common.errors import InvalidConfigError
 from ottla.config.addresses import Address, is_valid_host, parse_address
 from ottla.config.values import ConfigValue
@@ -76,10 +80,13 @@ def parse_csv_map(name: str, text: str) -> dict[str, str]:
     return pairs
 
 
-class QuorumVoters:
-    """A list of ``id@host:port``."""
+class AddressList:
+    """A list of addresses that ``parse`` can read; it raises InvalidConfigError for a malformed entry."""
 
-    __slots__ = ()
+    __slots__ = ("_parse",)
+
+    def __init__(self, parse: Callable[[tuple[str, ...]], object]) -> None:
+        self._parse = parse
 
     def objection(self, value: ConfigValue) -> str | None:
         """Refuse null and lists with a malformed entry."""
@@ -87,7 +94,7 @@ class QuorumVoters:
             return "Value must be non-null"
         assert isinstance(value, tuple)
         try:
-            parse_quorum_voters(value, routable=False)
+            self._parse(value)
         except InvalidConfigError as error:
             return str(error)
         return None
@@ -96,24 +103,11 @@ class QuorumVoters:
         return "non-empty list"
 
 
-class BootstrapServers:
-    """A list of ``host:port``."""
+QUORUM_VOTERS: Final = AddressList(partial(parse_quorum_voters, routable=False))
+"""A list of ``id@host:port``."""
 
-    __slots__ = ()
-
-    def objection(self, value: ConfigValue) -> str | None:
-        """Refuse null and lists with a malformed entry."""
-        if value is None:
-            return "Value must be non-null"
-        assert isinstance(value, tuple)
-        try:
-            parse_bootstrap_servers(value)
-        except InvalidConfigError as error:
-            return str(error)
-        return None
-
-    def __str__(self) -> str:
-        return "non-empty list"
+BOOTSTRAP_SERVERS: Final = AddressList(parse_bootstrap_servers)
+"""A list of ``host:port``."""
 
 
 class HostAndPort:

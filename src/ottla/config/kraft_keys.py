@@ -1,6 +1,6 @@
 """Keys of a node's roles, of the controller quorum and of the metadata log."""
 
-from ottla.config.address_validators import BootstrapServers, QuorumVoters
+from ottla.config.address_validators import BOOTSTRAP_SERVERS, QUORUM_VOTERS
 from ottla.config.definition import NO_OTHERS, ConfigKey, Importance
 from ottla.config.units import DAY_MS, HOUR_MS, LONG_MAX, MIB
 from ottla.config.validators import ValidList, at_least
@@ -23,9 +23,9 @@ KRAFT_KEYS = (
     ConfigKey("controller.listener.names", LIST, None, ValidList(empty_allowed=False), HIGH,
               "Listeners of the controllers; a broker talks to them through the first one.",
               required=True),
-    ConfigKey("controller.quorum.voters", LIST, (), QuorumVoters(), HIGH,
+    ConfigKey("controller.quorum.voters", LIST, (), QUORUM_VOTERS, HIGH,
               "The voters of a fixed quorum, as id@host:port."),
-    ConfigKey("controller.quorum.bootstrap.servers", LIST, (), BootstrapServers(), HIGH,
+    ConfigKey("controller.quorum.bootstrap.servers", LIST, (), BOOTSTRAP_SERVERS, HIGH,
               "Controllers to find the quorum through, as host:port, where the metadata log names the voters."),
     ConfigKey("controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH,
               "Time without a majority after which a candidate starts another election; chance adds up to as much "
