@@ -1,9 +1,9 @@
 """IncrementalAlterConfigs and AlterConfigs: the dynamic configuration of topics and brokers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
@@ -21,12 +21,15 @@ from ottla.metadata.image import ConfigResource, ConfigResourceType, MetadataIma
 from ottla.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord
 from ottla.protocol.messages import alter_configs as legacy
 from ottla.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 
 MAX_VALUE_LENGTH: Final = 32767
+
+ResourceT = TypeVar("ResourceT", AlterConfigsResource, legacy.AlterConfigsResource)
 
 _TABLES: Final[Mapping[int, ConfigTable]] = {
     TOPIC: TOPIC_CONFIG,
@@ -62,21 +65,15 @@ def incremental_alter_configs(
     situation = Situation(image, settings, context)
     records: list[MetadataRecord] = []
     responses = []
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    told: set[tuple[int, str]] = set()
-    for resource in request.resources:
-        key = (resource.resource_type, resource.resource_name)
-        if key in told:
-            continue
-        told.add(key)
-        response = AlterConfigsResourceResponse(resource_type=key[0], resource_name=key[1], error_message=None)
+    for owner, resource, count in _distinct(request.resources):
+        response = AlterConfigsResourceResponse(resource_type=owner.type, resource_name=owner.name, error_message=None)
         try:
-            _check_resource(key, counts[key])
+            _check_resource(owner, count)
             operations = {
                 config.name: ConfigOperation(_op_type(config.config_operation), config.value)
                 for config in resource.configs
             }
-            records += incremental_alter_config(situation, ConfigResource(*key), operations)
+            records += incremental_alter_config(situation, owner, operations)
         except KafkaError as failure:
             response.error_code, response.error_message = failure.code, message_of(failure)
         responses.append(response)
@@ -95,18 +92,14 @@ def alter_configs(
     situation = Situation(image, settings, context)
     records: list[MetadataRecord] = []
     responses = []
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    told: set[tuple[int, str]] = set()
-    for resource in request.resources:
-        key = (resource.resource_type, resource.resource_name)
-        if key in told:
-            continue
-        told.add(key)
-        response = legacy.AlterConfigsResourceResponse(resource_type=key[0], resource_name=key[1], error_message=None)
+    for owner, resource, count in _distinct(request.resources):
+        response = legacy.AlterConfigsResourceResponse(
+            resource_type=owner.type, resource_name=owner.name, error_message=None
+        )
         try:
-            _check_resource(key, counts[key])
+            _check_resource(owner, count)
             configs = {config.name: config.value for config in resource.configs}
-            records += _replace_config(situation, ConfigResource(*key), configs)
+            records += _replace_config(situation, owner, configs)
         except KafkaError as failure:
             response.error_code, response.error_message = failure.code, message_of(failure)
         responses.append(response)
@@ -224,8 +217,19 @@ def _op_type(code: int) -> OpType:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown config operation {code}.") from None
 
 
-def _check_resource(key: tuple[int, str], count: int) -> None:
-    if key[0] not in set(ConfigResourceType) - {ConfigResourceType.UNKNOWN}:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {key[0]}.")
+def _distinct(resources: Sequence[ResourceT]) -> Iterator[tuple[ConfigResource, ResourceT, int]]:
+    """Each resource where it is named first, with how often it is named."""
+    counts = Counter(ConfigResource(resource.resource_type, resource.resource_name) for resource in resources)
+    told: set[ConfigResource] = set()
+    for resource in resources:
+        owner = ConfigResource(resource.resource_type, resource.resource_name)
+        if owner not in told:
+            told.add(owner)
+            yield owner, resource, counts[owner]
+
+
+def _check_resource(owner: ConfigResource, count: int) -> None:
+    if owner.type not in set(ConfigResourceType) - {ConfigResourceType.UNKNOWN}:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {owner.type}.")
     if count > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
