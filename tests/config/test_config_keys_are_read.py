@@ -83,9 +83,7 @@ def all_read() -> set[str]:
 
 
 READ = all_read()
-SOURCE_TEXTS = [
-    path.read_text() for path in SOURCES.rglob("*.py") if path.relative_to(SOURCES).parts[0] != "config"
-]
+SOURCE_TEXTS = [path.read_text() for path in SOURCES.rglob("*.py") if path.relative_to(SOURCES).parts[0] != "config"]
 
 
 def is_read(key: ConfigKey) -> bool:
