@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
@@ -23,6 +24,8 @@ from ottla.protocol.messages.alter_partition import (
 )
 
 logger = logging.getLogger(__name__)
+
+_RECOVERY_STATES: Final = frozenset(LeaderRecoveryState)
 
 
 def alter_partition(
@@ -134,6 +137,11 @@ def _check(
             "the ISR is not made of replicas",
         ),
         (registration.leader not in new_isr, ErrorCode.INVALID_REQUEST, "the ISR does not include the leader"),
+        (
+            asked.leader_recovery_state not in _RECOVERY_STATES,
+            ErrorCode.INVALID_REQUEST,
+            "there is no such recovery state",
+        ),
         (
             asked.leader_recovery_state == LeaderRecoveryState.RECOVERING and len(new_isr) > 1,
             ErrorCode.INVALID_REQUEST,

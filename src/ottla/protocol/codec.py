@@ -7,7 +7,7 @@ request when read, and a part of their own (bytes or a :class:`FileSlice`) when 
 
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ottla.common.errors import InvalidRequestError
 from ottla.protocol.file_slice import FileSlice
@@ -20,7 +20,17 @@ M = TypeVar("M", bound=Message)
 
 Part = bytes | bytearray | memoryview | FileSlice
 
+REQUEST_ELEMENTS_MAX: Final = 1 << 17
+"""How many elements the arrays of a request may have in all, its tagged fields included.
+
+Every element costs a hundred times the two bytes that it may take, in memory and in time, and nobody else is served
+meanwhile. The largest requests of real clients name the partitions of one broker.
+"""
+SMALL_REQUEST_BYTES: Final = 2 * REQUEST_ELEMENTS_MAX
+"""Up to this size the bytes themselves are the bound, or near enough: elements of one byte are plain numbers."""
+
 _readers: dict[type[Message], dict[int, Callable[[memoryview, int], tuple[Any, int]]]] = {}
+_counting_readers: dict[type[Message], dict[int, Callable[[memoryview, int], tuple[Any, int]]]] = {}
 _writers: dict[type[Message], dict[int, Callable[[Message, list[Part], bytearray], bytearray]]] = {}
 
 
@@ -39,6 +49,24 @@ def decode_from(cls: type[M], view: memoryview, position: int, version: int) -> 
         reader = _readers[cls][version]
     except KeyError:
         reader = _readers.setdefault(cls, {})[version] = compile_reader(cls, version)
+    return _read(reader, cls, view, position, version)
+
+
+def decode_request_from(cls: type[M], view: memoryview, position: int, version: int) -> tuple[M, int]:
+    """As :func:`decode_from`, for what anybody may have sent: refuses more than ``REQUEST_ELEMENTS_MAX`` elements."""
+    if len(view) <= SMALL_REQUEST_BYTES:
+        return decode_from(cls, view, position, version)
+    try:
+        reader = _counting_readers[cls][version]
+    except KeyError:
+        reader = compile_reader(cls, version, REQUEST_ELEMENTS_MAX)
+        _counting_readers.setdefault(cls, {})[version] = reader
+    return _read(reader, cls, view, position, version)
+
+
+def _read(
+    reader: Callable[[memoryview, int], tuple[Any, int]], cls: type[M], view: memoryview, position: int, version: int
+) -> tuple[M, int]:
     try:
         return reader(view, position)
     except (IndexError, struct.error):

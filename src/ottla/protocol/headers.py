@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from ottla.common.errors import InvalidRequestError
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import Part, decode, decode_from, encode_parts
+from ottla.protocol.codec import REQUEST_ELEMENTS_MAX, Part, decode, decode_request_from, encode_parts
 from ottla.protocol.file_slice import FileSlice
 from ottla.protocol.message import Message
 from ottla.protocol.varint import read_uvarint
@@ -79,6 +79,8 @@ def _skip_tagged_fields(frame: memoryview, position: int) -> int:
         count, position = read_uvarint(frame, position)
         if count * 2 > len(frame) - position:
             raise IndexError
+        if count > REQUEST_ELEMENTS_MAX:
+            raise InvalidRequestError(f"a request header with {count} tagged fields")
         for _ in range(count):
             _tag, position = read_uvarint(frame, position)
             size, position = read_uvarint(frame, position)
@@ -130,5 +132,5 @@ def decode_response(api_key: ApiKey, version: int, frame: memoryview) -> tuple[i
 
 def decode_request_body(cls: type[M], body: memoryview, version: int) -> M:
     """The body of a request. Bytes after it are ignored, as Apache does: some clients are careless."""
-    message, _end = decode_from(cls, body, 0, version)
+    message, _end = decode_request_from(cls, body, 0, version)
     return message

@@ -32,11 +32,16 @@ from ottla.protocol.varint import read_uvarint
 _STRING_LENGTH_MAX: Final = 32767
 
 
-def compile_reader(cls: type[Message], version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
-    """A function (buffer, position) → (message, position after it)."""
-    source = _ReaderSource(version, version in cls.schema.flexible)
+def compile_reader(
+    cls: type[Message], version: int, elements_max: int | None = None
+) -> Callable[[memoryview, int], tuple[Any, int]]:
+    """A function (buffer, position) → (message, position after it).
+
+    With ``elements_max`` the reader counts the elements of all arrays and the tagged fields, and refuses more of them.
+    """
+    source = _ReaderSource(version, version in cls.schema.flexible, elements_max)
     made = source.struct(cls, "    ")
-    lines = ["def read(b, p):", "    end = len(b)", *source.lines, f"    return {made}, p"]
+    lines = ["def read(b, p):", "    end = len(b)", "    c = 0", *source.lines, f"    return {made}, p"]
     exec("\n".join(lines), source.names)  # noqa: S102  compiled from our own declarations
     reader: Callable[[memoryview, int], tuple[Any, int]] = source.names["read"]
     return reader
@@ -54,13 +59,18 @@ def _too_many(name: str, length: int, left: int) -> InvalidRequestError:
     return InvalidRequestError(f"the field {name} claims {length} elements in the {left} bytes that are left")
 
 
+def _too_many_in_all(most: int) -> InvalidRequestError:
+    return InvalidRequestError(f"the message has more than {most} elements in all")
+
+
 def _bad_tag(tag: int) -> InvalidRequestError:
     return InvalidRequestError(f"the tagged field {tag} does not fill the size that it states")
 
 
 class _ReaderSource:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, elements_max: int | None) -> None:
         self.version = version
+        self._elements_max = elements_max
         self.flexible = flexible
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
@@ -69,6 +79,7 @@ class _ReaderSource:
             "null": _null,
             "bad_length": _bad_length,
             "too_many": _too_many,
+            "too_many_in_all": _too_many_in_all,
             "bad_tag": _bad_tag,
             "new": object.__new__,
             "Uuid": Uuid,
@@ -176,6 +187,11 @@ class _ReaderSource:
             self._emit(indent, f"    if n == -1: raise null({field.name!r})")
         self._emit(indent, f"    if n != -1: raise bad_length({field.name!r}, n)")
 
+    def _count(self, elements: str, indent: str) -> None:
+        if self._elements_max is not None:
+            most = self._elements_max
+            self._emit(indent, f"c += {elements}", f"if c > {most}: raise too_many_in_all({most})")
+
     def _array(self, target: str, field: Field, element: Type | type[Message], nullable: bool, indent: str) -> None:
         self._length(field, short=False, nullable=nullable, indent=indent)
         if nullable:
@@ -183,6 +199,7 @@ class _ReaderSource:
             indent += "    "
         smallest = size_min(element, self.version, self.flexible)
         self._emit(indent, f"if n * {smallest} > end - p: raise too_many({field.name!r}, n, end - p)")
+        self._count("n", indent)
         if isinstance(element, Type) and element in STRUCT_CODES:
             code = STRUCT_CODES[element]
             unpackers = self.names[f"unpackers_{code}"] = array_unpackers(code)
@@ -211,6 +228,7 @@ class _ReaderSource:
         indent += "    "
         self._emit(indent, f"if {tags} > 127: {tags}, p = read_uvarint(b, p - 1)")
         self._emit(indent, f"if {tags} * 2 > end - p: raise too_many('tagged fields', {tags}, end - p)")
+        self._count(tags, indent)
         self._emit(indent, f"for _ in range({tags}):")
         indent += "    "
         self._emit(indent, f"{tag}, p = read_uvarint(b, p)", "n, p = read_uvarint(b, p)", f"{tag_end} = p + n")

@@ -46,7 +46,8 @@ def handle(services: Services, context: RequestContext, body: DescribeConfigsReq
                 f"{resource.resource_name}"
             )
     results = []
-    for resource in body.resources:
+    # Once each, however often it is named: the answer is no larger than the configuration that there is.
+    for resource in {(each.resource_type, each.resource_name): each for each in body.resources}.values():
         result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
         try:
             require_allowed(services.authorizer, context, AclOperation.DESCRIBE_CONFIGS, resource)

@@ -45,10 +45,11 @@ def handle(services: BrokerServices, context: RequestContext, body: MetadataRequ
     authorize = services.authorizer.authorize
     allowed = [name for name in names if authorize(context, AclOperation.DESCRIBE, ResourceType.TOPIC, name)]
     if not wants_all:
+        described = frozenset(allowed)
         topics += [
             MetadataResponseTopic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             for name in names
-            if name not in allowed
+            if name not in described
         ]
     found = services.metadata.topic_metadata(
         allowed, context.listener_name, list_unavailable=version > 0, name_missing_listener=version >= 6
