@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,6 +12,7 @@ from ottla.testing import Broker
 from tests.oracle import Oracle
 from tests.server.wire import Wire
 
+_MEMORY = "/dev/shm"
 _numbers = count()
 
 
@@ -31,8 +33,12 @@ def broker_properties() -> Mapping[str, str]:
 
 @pytest.fixture(scope="module")
 def broker(broker_properties: Mapping[str, str]) -> Iterator[Broker]:
-    """A broker in this process, for tests that look inside."""
-    with Broker(broker_properties) as found:
+    """A broker in this process, for tests that look inside; its files are in memory, where there is such a place."""
+    where = _MEMORY if os.path.isdir(_MEMORY) else None
+    with (
+        TemporaryDirectory(prefix="ottla-server-", dir=where) as directory,
+        Broker(broker_properties, directory=directory) as found,
+    ):
         yield found
 
 
