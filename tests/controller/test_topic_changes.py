@@ -343,6 +343,7 @@ def test_a_leader_has_recovered() -> None:
         ({"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
         ({"broker_id": 2, "broker_epoch": 102}, ErrorCode.INVALID_REQUEST),
         ({"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
+        ({"leader_recovery_state": 2}, ErrorCode.INVALID_REQUEST),
         ({"states": ((1, 101), (3, 103))}, ErrorCode.INVALID_REQUEST),
         ({"states": ((1, 101), (1, 101))}, ErrorCode.INVALID_REQUEST),
         ({"states": ((2, 102),)}, ErrorCode.INVALID_REQUEST),
