@@ -39,6 +39,11 @@ _NAMES_LEADER: Final = 16
 _FROM_FOLLOWERS: Final = 11
 _KNOWS_STORAGE_ERROR: Final = 6
 _READ_COMMITTED: Final = 1
+_NOT_READ: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 _ASK_THE_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -246,7 +251,12 @@ class _Fetch:
         )
 
     def _explain(self, fetch: FetchPartition, data: PartitionData, endpoints: dict[int, NodeEndpoint]) -> None:
-        """Make an error useful: old clients know no storage error, new ones are told who leads."""
+        """Make an error useful: old clients know no storage error, new ones are told who leads.
+
+        Of a partition that was not read no transactions are listed; null stands for those that nobody asked for.
+        """
+        if data.error_code in _NOT_READ:
+            data.aborted_transactions = ()
         if data.error_code == ErrorCode.KAFKA_STORAGE_ERROR and self._version < _KNOWS_STORAGE_ERROR:
             data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         key = fetch.topic_partition

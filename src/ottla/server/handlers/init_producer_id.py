@@ -6,7 +6,7 @@ Version 6 is not stable in Apache Kafka 4.3 and therefore not offered.
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, InvalidRequestError
+from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -29,4 +29,9 @@ async def handle(
     return InitProducerIdResponse(producer_id=await services.producer_ids.generate(), producer_epoch=0)
 
 
-APIS: Final = (Api(ApiKey.INIT_PRODUCER_ID, 0, 5, handle),)
+def error_response(_body: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:
+    """An error comes with no id and no epoch."""
+    return InitProducerIdResponse(error_code=error.code, producer_id=_NONE, producer_epoch=_NONE)
+
+
+APIS: Final = (Api(ApiKey.INIT_PRODUCER_ID, 0, 5, handle, error_response=error_response),)

@@ -51,6 +51,9 @@ def handle(services: BrokerServices, context: RequestContext, body: ListOffsetsR
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif counts[key] > 1:
                 error = ErrorCode.INVALID_REQUEST
+                counts[key] = 0
+            elif not counts[key]:
+                continue  # named more than once, and refused at the first
             elif partition.timestamp < 0 and version < SPECIAL_TIMESTAMPS.get(partition.timestamp, version + 1):
                 error = ErrorCode.UNSUPPORTED_VERSION
             if error == ErrorCode.NONE:

@@ -60,9 +60,10 @@ def handle(services: BrokerServices, context: RequestContext, body: MetadataRequ
         topics += _missing_topics(services, context, body, [name for name in allowed if name not in known])
     if body.include_topic_authorized_operations:
         for topic in topics:
-            topic.topic_authorized_operations = authorized_operations(
-                services.authorizer, context, ResourceType.TOPIC, topic.name or ""
-            )
+            if topic.name is not None:
+                topic.topic_authorized_operations = authorized_operations(
+                    services.authorizer, context, ResourceType.TOPIC, topic.name
+                )
     brokers = services.metadata.alive_brokers(context.listener_name)
     cluster_operations = NOT_ASKED
     if body.include_cluster_authorized_operations:
