@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import pytest
 
@@ -14,6 +15,13 @@ from tests.server.wire import Wire
 
 _MEMORY = "/dev/shm"
 _numbers = count()
+
+
+class Addresses(NamedTuple):
+    """The listeners of a node."""
+
+    broker: str
+    controller: str
 
 
 @pytest.fixture
@@ -43,28 +51,41 @@ def broker(broker_properties: Mapping[str, str]) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="module")
-def address(
+def addresses(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     broker_properties: Mapping[str, str],
-) -> Iterator[str]:
-    """The address of a broker, for tests that only talk to it.
+) -> Iterator[Addresses]:
+    """Where a node listens, for tests that only talk to it.
 
     With OTTLA_APACHE_HALF=1 it is Apache's: what these tests expect is Kafka's behaviour, not ours.
     """
     if os.environ.get("OTTLA_APACHE_HALF") != "1":
         found: Broker = request.getfixturevalue("broker")
-        yield found.bootstrap_servers
+        yield Addresses(found.bootstrap_servers, f"127.0.0.1:{found._running.controller_port}")
         return
     oracle: Oracle = request.getfixturevalue("oracle")
     with oracle.broker(tmp_path_factory.mktemp("apache"), dict(broker_properties)) as node:
-        yield node.bootstrap
+        yield Addresses(node.bootstrap, node.bootstrap_controller)
+
+
+@pytest.fixture(scope="module")
+def address(addresses: Addresses) -> str:
+    """The broker's."""
+    return addresses.broker
 
 
 @pytest.fixture
 def wire(address: str) -> Iterator[Wire]:
     """A connection to that broker."""
     with Wire(address) as found:
+        yield found
+
+
+@pytest.fixture
+def controller_wire(addresses: Addresses) -> Iterator[Wire]:
+    """A connection to its controller's listener."""
+    with Wire(addresses.controller) as found:
         yield found
 
 
