@@ -346,3 +346,18 @@ def test_a_thousand_idle_partitions_cost_less_than_half_the_request_bytes_over_a
     without = 10 * len(encode(request(1000, 0, -1), version))
     with_session = len(encode(request(1000, 0, 0), version)) + 9 * len(encode(request(0, 1, 1), version))
     assert with_session <= without / 2, (with_session, without)
+
+
+def test_sessions_remember_a_bounded_number_of_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.replication.fetch_session.CACHED_PARTITIONS_MAX", 10)
+    sessions = Sessions()
+    first = sessions.create(6)
+    assert sessions.create(5) == 0, "answered without a session"
+    second = sessions.create(4)
+    assert sessions.cache.total_partitions == 10
+    # One that outgrows the cache is answered once more, and gone.
+    context = sessions.context(second, 1, by_name(4))
+    assert len(context.response([nothing()] * 5).partitions) == 1
+    assert sessions.cache.get(second) is None
+    assert sessions.context(second, 2).response([]).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert (sessions.cache.total_partitions, sessions.cache.get(first) is not None) == (6, True)

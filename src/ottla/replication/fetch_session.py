@@ -21,6 +21,8 @@ INVALID_SESSION_ID: Final = 0
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: Final = 120_000
+CACHED_PARTITIONS_MAX: Final = 500_000
+"""What all sessions may remember. Apache bounds their number alone, and a request may name partitions without end."""
 
 _EPOCH_MAX: Final = (1 << 31) - 1
 _SESSION_ID_MAX: Final = (1 << 31) - 1
@@ -143,6 +145,9 @@ class FetchSessionCache:
     ) -> int:
         """Make a session if there is room, or can be; returns its id, or INVALID_SESSION_ID."""
         fetches = list(partitions)
+        if self.total_partitions + len(fetches) > CACHED_PARTITIONS_MAX:
+            logger.debug("No fetch session created for %d partitions: there is no room for them.", len(fetches))
+            return INVALID_SESSION_ID
         if len(self._sessions) >= self._slots_max and not self._try_evict(privileged, len(fetches), now_ms):
             logger.debug("No fetch session created for privileged=%s, size=%d.", privileged, len(fetches))
             return INVALID_SESSION_ID
@@ -193,7 +198,7 @@ class FetchSessionCache:
         return session
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        """Note that a session is used, and how large it is now."""
+        """Note that a session is used, and how large it is now; one that outgrows the cache is closed."""
         self.total_partitions += len(session.partitions) - session.cached_size
         session.cached_size = len(session.partitions)
         session.last_used_ms = now_ms
@@ -201,6 +206,8 @@ class FetchSessionCache:
         session.evictable_by_privileged = session.evictable_by_all or not session.privileged
         self._sessions.pop(session.id, None)
         self._sessions[session.id] = session
+        if self.total_partitions > CACHED_PARTITIONS_MAX:
+            self._evict(session)
 
 
 def _value(session: FetchSession) -> tuple[bool, int, int]:
