@@ -20,7 +20,6 @@ from ottla.log.segment import LogSegment
 from ottla.log.segments import LogSegments
 from ottla.log.txn_index import AbortedTxn
 from ottla.protocol.file_slice import FileSlice
-from ottla.records.append_info import AppendInfo
 
 logger = logging.getLogger(__name__)
 
@@ -76,12 +75,7 @@ class LocalLog:
         active = self.segments.active
         return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
 
-    # -- appending and rolling ----------------------------------------------------------------------------------------
-
-    def append(self, info: AppendInfo) -> None:
-        """Write checked batches to the active segment, which has room for them."""
-        self.segments.active.append(info.records, info.batches)
-        self.log_end_offset = info.last_offset + 1
+    # -- rolling ------------------------------------------------------------------------------------------------------
 
     def roll(self, next_offset: int | None = None) -> LogSegment:
         """Seal the active segment and begin a new one where its last batch ends.

@@ -87,7 +87,8 @@ class Log(ReadableLog):
         KafkaError that names what the batch breaks. When ``flush_due`` is true afterwards, the topic wants the append
         on the disk before it is acknowledged.
         """
-        self.disk.check()
+        if self.disk.failure is not None:
+            self.disk.check()
         now_ms = self._clock.now_ms()
         next_offset = self.local.log_end_offset
         if origin is AppendOrigin.RAFT_LEADER:
@@ -154,7 +155,8 @@ class Log(ReadableLog):
             for batch in batches:
                 if batch.partition_leader_epoch != self._epoch:
                     self.assign_epoch_start_offset(batch.partition_leader_epoch, batch.base_offset)
-            local.append(info)
+            segment.append(info.records, batches)
+            local.log_end_offset = info.last_offset + 1
             if pending is not None:
                 self.producer_state.apply(pending)
                 for txn in pending.completed_txns:

@@ -55,7 +55,7 @@ class ProducerTable:
         self._producers: dict[int, ProducerEntry] = {}
         self._verification_states: dict[int, VerificationStateEntry] = {}
         self._ongoing_txns = TxnsByFirstOffset()
-        self._unreplicated_txns = TxnsByFirstOffset()
+        self.unreplicated_txns = TxnsByFirstOffset()
 
     @property
     def active_producers(self) -> Mapping[int, ProducerEntry]:
@@ -65,7 +65,7 @@ class ProducerTable:
     @property
     def is_empty(self) -> bool:
         """Whether there is neither a producer nor a transaction that awaits replication."""
-        return not self._producers and not self._unreplicated_txns
+        return not self._producers and not self.unreplicated_txns
 
     def last_entry(self, producer_id: int) -> ProducerEntry | None:
         """What is known of a producer."""
@@ -221,7 +221,7 @@ class ProducerTable:
     def first_unstable_offset(self) -> LogOffsetMetadata | None:
         """Where the oldest transaction begins that is undecided, or whose marker is not below the high watermark."""
         undecided = self._ongoing_txns.first
-        unreplicated = self._unreplicated_txns.first
+        unreplicated = self.unreplicated_txns.first
         if undecided is None or unreplicated is None:
             first = undecided or unreplicated
             return None if first is None else first.first_offset
@@ -243,12 +243,12 @@ class ProducerTable:
         """Mark a transaction decided; it stays unstable until the high watermark passes its marker."""
         txn = self._ongoing_txns.pop(completed_txn.first_offset)
         assert txn is not None, f"{completed_txn} of {self.partition} was not started"
-        self._unreplicated_txns.put(txn._replace(last_offset=completed_txn.last_offset))
+        self.unreplicated_txns.put(txn._replace(last_offset=completed_txn.last_offset))
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
         """Let go of transactions whose markers all replicas have."""
-        if self._unreplicated_txns:
-            self._unreplicated_txns.remove_completed_before(high_watermark)
+        if self.unreplicated_txns:
+            self.unreplicated_txns.remove_completed_before(high_watermark)
 
     def has_late_transaction(self, now_ms: int) -> bool:
         """Whether the oldest open transaction has been silent for so long that nobody can be about to end it."""
@@ -332,7 +332,7 @@ class ProducerTable:
         """Forget all producers and transactions; verifications, which are not about what the log holds, go on."""
         self._producers.clear()
         self._ongoing_txns.clear()
-        self._unreplicated_txns.clear()
+        self.unreplicated_txns.clear()
 
 
 def _message_offset(offset: LogOffsetMetadata) -> int:

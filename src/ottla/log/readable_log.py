@@ -157,7 +157,8 @@ class ReadableLog:
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset  # the start of the log is below it already
-        self.producer_state.on_high_watermark_updated(offset)
+        if self.producer_state.unreplicated_txns.offsets:
+            self.producer_state.on_high_watermark_updated(offset)
         return True
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:

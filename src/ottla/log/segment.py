@@ -63,6 +63,8 @@ class LogSegment:
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
+        self.has_full_index = False
+        """Whether an index takes no more entries; known while the segment is active."""
 
     @classmethod
     def open(
@@ -91,6 +93,7 @@ class LogSegment:
         for index in (self.offset_index, self.time_index):
             index.activate()
             index.write_out()
+        self._count_index_entries()
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -118,18 +121,24 @@ class LogSegment:
                 self.offset_index.append(batch_last_offset, position)
                 self.time_index.maybe_append(*max_timestamp)
                 self._bytes_since_index_entry = 0
+                self._count_index_entries()
             size = batch.size_in_bytes
             position += size
             self._bytes_since_index_entry += size
 
     def should_roll(self, max_timestamp: int, last_offset: int, segment_ms: int, now_ms: int) -> bool:
         """Whether batches that fit by size belong in a new segment all the same: by age, full index or offset range."""
-        return (
-            (self.size > 0 and self.time_waited_for_roll_ms(now_ms, max_timestamp) > segment_ms - self.jitter_ms)
-            or self.offset_index.is_full
-            or self.time_index.is_full
-            or not 0 <= last_offset - self.base_offset <= _RELATIVE_OFFSET_MAX
-        )
+        first = self._rolling_timestamp  # what time_waited_for_roll_ms does, for the hot path
+        if first is not None and first >= 0:
+            is_old = max_timestamp - first > segment_ms - self.jitter_ms
+        else:
+            waited_ms = self.time_waited_for_roll_ms(now_ms, max_timestamp)
+            is_old = self.size > 0 and waited_ms > segment_ms - self.jitter_ms
+        return is_old or self.has_full_index or not 0 <= last_offset - self.base_offset <= _RELATIVE_OFFSET_MAX
+
+    def _count_index_entries(self) -> None:
+        """Look whether the indexes take more; after whatever changes how many entries they have."""
+        self.has_full_index = self.offset_index.is_full or self.time_index.is_full
 
     def time_waited_for_roll_ms(self, now_ms: int, max_timestamp: int) -> int:
         """The age for rolling: by record timestamps where there are any, else by the clock since creation."""

@@ -31,35 +31,36 @@ class TxnsByFirstOffset:
     few that arrive out of order (from a snapshot, or completed in another order than begun) are put in their place.
     """
 
-    __slots__ = ("_offsets", "_txns")
+    __slots__ = ("_txns", "offsets")
 
     def __init__(self) -> None:
-        self._offsets: list[int] = []
+        self.offsets: list[int] = []
+        """Their first offsets, in order; a look at it is cheaper than a call."""
         self._txns: dict[int, TxnMetadata] = {}
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self.offsets)
 
     def __iter__(self) -> Iterator[TxnMetadata]:
-        return map(self._txns.__getitem__, self._offsets)
+        return map(self._txns.__getitem__, self.offsets)
 
     @property
     def first(self) -> TxnMetadata | None:
         """The transaction that began first."""
-        return self._txns[self._offsets[0]] if self._offsets else None
+        return self._txns[self.offsets[0]] if self.offsets else None
 
     def put(self, txn: TxnMetadata) -> None:
         """Add a transaction; one with the same first offset is replaced."""
         offset = txn.first_offset.message_offset
         if offset not in self._txns:
-            insort(self._offsets, offset)
+            insort(self.offsets, offset)
         self._txns[offset] = txn
 
     def pop(self, first_offset: int) -> TxnMetadata | None:
         """Take out the transaction that begins at ``first_offset``, if there is one."""
         txn = self._txns.pop(first_offset, None)
         if txn is not None:
-            del self._offsets[bisect_left(self._offsets, first_offset)]
+            del self.offsets[bisect_left(self.offsets, first_offset)]
         return txn
 
     def remove_completed_before(self, offset: int) -> None:
@@ -67,9 +68,9 @@ class TxnsByFirstOffset:
         txns = self._txns
         self._txns = {first: txn for first, txn in txns.items() if txn.last_offset is None or txn.last_offset >= offset}
         if len(self._txns) < len(txns):
-            self._offsets = sorted(self._txns)
+            self.offsets = sorted(self._txns)
 
     def clear(self) -> None:
         """Forget all."""
-        self._offsets.clear()
+        self.offsets.clear()
         self._txns.clear()
