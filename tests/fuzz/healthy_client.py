@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from collections.abc import Mapping
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
@@ -10,7 +11,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -62,10 +63,14 @@ class HealthyClient:
         self.written = 0
         self.longest_s = 0.0
 
-    def create_topic(self, name: str, partitions: int = 1) -> ErrorCode:
-        request = CreateTopicsRequest(
-            topics=[CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)], timeout_ms=10_000
+    def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> ErrorCode:
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()],
         )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
         response = self._broker.request(ApiKey.CREATE_TOPICS, 7, request)
         return ErrorCode(response.topics[0].error_code)  # type: ignore[attr-defined]
 
