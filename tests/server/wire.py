@@ -10,7 +10,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 BOUND_S = 30
 _RECEIVE_BYTES = 1 << 16
@@ -115,8 +115,9 @@ def create_topic(
         (result,) = response.topics
         assert result.error_code == 0, f"{name}: {result.error_message}"
         topic_id: Uuid = result.topic_id
-        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        latest = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions)]
+        wanted = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=latest)])
         while True:
-            (found,) = wire.ask(wanted, 12).topics
-            if len(found.partitions) == partitions and not any(each.error_code for each in found.partitions):
+            (found,) = wire.ask(wanted, 1).topics
+            if not any(each.error_code for each in found.partitions):
                 return topic_id
