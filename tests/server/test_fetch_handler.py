@@ -184,8 +184,21 @@ def test_time_ends_the_wait(wire: Wire, topic: str, topic_id: Uuid) -> None:
 
 
 def test_an_error_is_told_at_once(wire: Wire, topic: str, topic_id: Uuid) -> None:
+    request = fetch({(topic, topic_id): [part(0), part(1, offset=9)]}, wait_ms=FOR_EVER_MS)
+    assert [data.error_code for data in flat(wire.ask(request, BY_NAME))] == [0, ErrorCode.OFFSET_OUT_OF_RANGE]
+
+
+@pytest.mark.parametrize("version", [4, BY_NAME, LATEST])
+def test_an_unknown_partition_does_not_end_the_wait(
+    wire: Wire, connect: Callable[[], Wire], topic: str, topic_id: Uuid, version: int
+) -> None:
+    """Otherwise a client that holds on to it would ask without pause."""
     request = fetch({(topic, topic_id): [part(0), part(9)]}, wait_ms=FOR_EVER_MS)
-    assert [data.error_code for data in flat(wire.ask(request, BY_NAME))] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    wire.send(request, version)
+    produce(connect(), topic, batch(b"awaited"))
+    answer = {data.partition_index: data for data in flat(wire.receive(request, version))}
+    assert len(content(answer[0])) == len(batch(b"awaited"))
+    assert answer[9].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_fetch_that_waits_keeps_the_order_of_its_connection(

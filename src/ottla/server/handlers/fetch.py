@@ -142,6 +142,10 @@ class _Fetch:
             self._refused[position] = ReadResult(ErrorCode.UNKNOWN_TOPIC_ID)
         elif not self._is_authorized(key.topic):
             self._refused[position] = ReadResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif fetch.hosted is None and self._services.metadata.image.topics.partition(*key) is None:
+            # Not for the replicas to find out: the other partitions may be waited for, so that a client that holds on
+            # to a topic that is gone does not ask without pause.
+            self._refused[position] = ReadResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return position not in self._refused
 
     def _is_authorized(self, topic: str) -> bool:
