@@ -11,8 +11,8 @@ from tests.fuzz.mutations import Frame
 
 PIPELINE = 24
 """Frames on their way at once."""
-HELD_S = 0.3
-"""A frame that is not answered for so long (a fetch may wait for weeks) is left alone with its connection."""
+HELD_S = 10.0
+"""A frame that is not answered for so long is left alone with its connection: a fetch may wait for weeks."""
 _RECEIVE_BYTES = 1 << 18
 
 
@@ -33,7 +33,7 @@ class Link:
         self._ends = False
         self._progress_s = 0.0
         self.is_done = False
-        self.suspects: list[Frame] = []
+        self.held: list[Frame] = []
         self._connect()
 
     @property
@@ -140,7 +140,7 @@ class Link:
 
     def _check_held(self) -> bool:
         if self._in_flight and time.monotonic() - self._progress_s > HELD_S:
-            self.suspects.append(self._in_flight.popleft())
+            self.held.append(self._in_flight.popleft())
             self.outcomes["held"] += 1
             self._reconnect()
             return True

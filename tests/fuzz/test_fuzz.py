@@ -4,6 +4,7 @@
 """
 
 import os
+import struct
 from pathlib import Path
 from random import Random
 
@@ -28,6 +29,7 @@ SEED = int(os.environ.get("OTTLA_FUZZ_SEED", "4"))
 MEMORY_GROWTH_MAX = 0.08
 FILES_GROWTH_MAX = 0.5
 """Files come and go with topics; a leak of one in a thousand frames would be more."""
+FETCH = struct.pack(">h", ApiKey.FETCH)
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 COMPLAINTS = ("Traceback (most recent call last)", "Unexpected error", "AssertionError")
 
@@ -49,6 +51,7 @@ def test_a_hundred_thousand_frames(tmp_path: Path) -> None:
         assert_every_api_was_driven(report.apis)
         assert not complaints(node.log_lines())
         assert report.checks >= FRAMES // 200
+        assert {frame.data[4:6] for frame in report.held} <= {FETCH}, "only a fetch may wait as long as it likes"
         assert growth(report.resident_kib) < MEMORY_GROWTH_MAX, report.resident_kib
         assert growth(report.open_files) < FILES_GROWTH_MAX, report.open_files
         assert (node.log_dir / CLEAN_SHUTDOWN_FILE).exists()
