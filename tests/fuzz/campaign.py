@@ -17,7 +17,7 @@ from tests.fuzz.link import Link
 from tests.fuzz.mutations import Frame, mutated, size_damaged, whole
 from tests.fuzz.resources import open_files, resident_kib
 from tests.fuzz.sound_examples import sound_examples
-from tests.fuzz.valid_requests import Valid, produce_request, valid_requests
+from tests.fuzz.valid_requests import Valid, produce_request, request_header, valid_requests
 from tests.ottla_broker import OttlaBroker
 
 BROKER_LINKS = 32
@@ -84,7 +84,7 @@ class Campaign:
         to_controller = self._frames(valid_requests(CONTROLLER_APIS, VALID_EACH, known, examples, rng), None, rng)
         to_broker = islice(to_broker, self._total - self._total // CONTROLLER_SHARE)
         to_controller = islice(to_controller, self._total // CONTROLLER_SHARE)
-        links = [Link(self._node.ports.broker, to_broker, report.broker) for _ in range(BROKER_LINKS)]
+        links = [Link(self._node.ports.broker, self._to_the_end(to_broker), report.broker) for _ in range(BROKER_LINKS)]
         links += [Link(self._node.ports.controller, to_controller, report.controller) for _ in range(CONTROLLER_LINKS)]
         checked = replaced = tidied = 0
         while live := [link for link in links if not link.is_done]:
@@ -115,6 +115,12 @@ class Campaign:
                 yield from self._admitted(rng.choice(requests), rng)
                 if kept_id is not None and rng.random() < PRODUCE_SHARE:
                     yield self._produce(kept_id, rng)
+
+    def _to_the_end(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """Frames that are shared with other links, and one that is answered: a produce with acks=0 is not."""
+        yield from frames
+        request = Valid(ApiKey.API_VERSIONS, 0, request_header(ApiKey.API_VERSIONS, 0), b"", ())
+        yield whole(request, next(self._correlation_ids))
 
     def _admitted(self, request: Valid, rng: Random) -> Iterator[Frame]:
         make = size_damaged if rng.random() < SIZE_DAMAGED_SHARE else mutated
