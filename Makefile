@@ -1,9 +1,10 @@
-# make run    a demonstration of the log        make test   everything that guards a change
-# make bench  benchmark tables                  make setup  .venv with locked dependencies (called by the others)
-# make chaos  200 kills; KILLS=n, SEED=n        (make test has a short run of it)
+# make run      a broker on localhost:9092        make test   everything that guards a change
+# make bench    benchmark tables                  make setup  .venv with locked dependencies (called by the others)
+# make chaos    200 kills; KILLS=n, SEED=n        (make test has a short run of it)
+# make interop  what asks Apache Kafka, alone, and its half of the tests that run against both
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
-# ~/.cache/ottla for the Java and the Apache Kafka that the tests compare with).
+# ~/.cache/ottla for the Java and the Apache Kafka that the tests compare with). make run keeps its data in ottla-data.
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -20,10 +21,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) install --requirement requirements.lock
 	$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 run: setup
-	$(BIN)/python -m ottla
+	@$(BIN)/python -m ottla server --log-level WARNING
 
 lint: setup
 	$(BIN)/ruff check .
@@ -39,9 +41,9 @@ test: lint
 chaos: setup
 	$(BIN)/python -m tests.chaos --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED))
 
-# What asks Apache Kafka, alone.
+# What asks Apache Kafka, alone; the tests of clients run against its broker, too.
 interop: setup
-	$(BIN)/python -m pytest -m oracle
+	OTTLA_APACHE_HALF=1 $(BIN)/python -m pytest -m oracle
 
 bench: setup
 	$(BIN)/python -m bench

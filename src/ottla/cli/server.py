@@ -35,6 +35,14 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
+HINTS: Final = """\
+  produce   echo hello | kcat -b {address} -t demo -P
+            kafka-console-producer.sh --bootstrap-server {address} --topic demo
+  consume   kcat -b {address} -t demo -C
+            kafka-console-consumer.sh --bootstrap-server {address} --topic demo --partition 0 --offset earliest
+  Python    confluent_kafka.Producer({{"bootstrap.servers": "{address}"}}), aiokafka, kafka-python: any client
+  stop      Ctrl-C; the data stays in {directory}"""
+"""What to do with a node that was started without a file."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         properties = read_properties(options.file, options.override)
-        config = KafkaConfig.from_props(properties)
+        config = KafkaConfig.from_props(properties, warn=options.file is not None)  # our defaults need no warning
         return asyncio.run(_run(config, format_new=options.file is None))
     except (KafkaError, FormatterError, OSError, ValueError) as error:
         sys.stderr.write(f"ottla server: {error}\n")
@@ -92,6 +100,8 @@ async def _run(config: KafkaConfig, *, format_new: bool) -> int:
     await node.start()
     gc.freeze()
     _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
+    if format_new:
+        _say(HINTS.format(address=node.bootstrap_servers, directory=config.log.log_dirs[0]))
     await stopping.wait()
     logger.info("Stopping")
     await node.stop()
