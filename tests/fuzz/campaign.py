@@ -141,8 +141,11 @@ class Campaign:
     def _create_topics(self) -> None:
         there = self.client.topics()
         for topic in (HEALTHY_TOPIC, KEPT_TOPIC, *VOLATILE_TOPICS):
-            if topic not in there:
-                self.client.create_topic(topic, partitions=1 if topic == HEALTHY_TOPIC else 2)
+            if topic == HEALTHY_TOPIC and topic not in there:
+                # The cluster's retention is changed by the frames, and may be.
+                self.client.create_topic(topic, configs={"retention.ms": "-1", "retention.bytes": "-1"})
+            elif topic not in there:
+                self.client.create_topic(topic, partitions=2)
 
     def _tidy(self) -> None:
         """Delete the topics that nobody needs, and look at what the node holds."""
