@@ -331,7 +331,6 @@ def test_timestamps_are_in_order() -> None:
             ]
             assert min(times) > 0
             assert times == sorted(times)
-            assert request.network_thread_time_ns > 0
 
 
 def test_network_thread_time_is_told_to_the_quota() -> None:

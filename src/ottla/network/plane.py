@@ -125,9 +125,7 @@ class Plane:
         except KafkaError as error:
             self._refuse(channel, memory_bytes, str(error))
             return
-        self._requests.append(
-            Request(channel, header, frame[position:], size, memory_bytes=memory_bytes, start_time_ns=now_ns)
-        )
+        self._requests.append(Request(channel, header, frame[position:], size, memory_bytes, now_ns))
 
     def _refuse(self, channel: Channel, memory_bytes: int, reason: str) -> None:
         _log.warning("Closing socket for %s because of error: %s", channel.connection_id, reason)
@@ -291,8 +289,17 @@ class Plane:
     def _flush_corked(self) -> None:
         """The turn ends: what waited for company goes alone."""
         for channel in list(self._corked):
-            if not channel.closed:
-                self._begin_send(channel, [bytes(channel.corked)], None)
+            if channel.closed:
+                continue
+            corked = channel.corked
+            try:
+                sent = channel.send_bytes(corked)
+            except OSError:  # full or gone: the long way tells which
+                sent = 0
+            if sent == len(corked):
+                self._uncork(channel, perf_counter_ns())
+            else:
+                self._begin_send(channel, [bytes(corked[sent:])], None)
         self._corked.clear()
 
     def _uncork(self, channel: Channel, now_ns: int) -> None:
@@ -306,10 +313,10 @@ class Plane:
         """T5: count the request."""
         request.end_time_ns = now_ns
         channel = request.channel
-        request.network_thread_time_ns = channel.network_thread_time_ns
-        channel.network_thread_time_ns = 0
         if request.record_network_thread_time is not None:
-            request.record_network_thread_time(request.network_thread_time_ns)
+            request.network_thread_time_ns = channel.network_thread_time_ns
+            request.record_network_thread_time(channel.network_thread_time_ns)
+        channel.network_thread_time_ns = 0
         self._update_metrics(request)
 
     def disconnected(self, channel: Channel) -> None:

@@ -73,28 +73,48 @@ class Peer(Protocol):
 
 
 class RequestContext:
-    """Who asks what, and where the request came in."""
+    """Who asks what, and where the request came in: the header, and what is known of the connection."""
 
-    __slots__ = (
-        "client_address",
-        "client_information",
-        "connection_id",
-        "from_privileged_listener",
-        "header",
-        "listener_name",
-        "principal",
-        "security_protocol",
-    )
+    __slots__ = ("header", "peer")
 
-    def __init__(self, header: RequestHeader, channel: Peer) -> None:
+    def __init__(self, header: RequestHeader, peer: Peer) -> None:
         self.header = header
-        self.connection_id: str = channel.connection_id
-        self.client_address: str = channel.client_address
-        self.principal: KafkaPrincipal = channel.principal
-        self.listener_name: str = channel.listener_name
-        self.security_protocol: SecurityProtocol = channel.security_protocol
-        self.client_information: ClientInformation = channel.client_information
-        self.from_privileged_listener: bool = channel.from_privileged_listener
+        self.peer = peer
+
+    @property
+    def connection_id(self) -> str:
+        """The connection, for logs and quotas."""
+        return self.peer.connection_id
+
+    @property
+    def client_address(self) -> str:
+        """The client's address."""
+        return self.peer.client_address
+
+    @property
+    def principal(self) -> KafkaPrincipal:
+        """Who the client is."""
+        return self.peer.principal
+
+    @property
+    def listener_name(self) -> str:
+        """Where the request came in."""
+        return self.peer.listener_name
+
+    @property
+    def security_protocol(self) -> SecurityProtocol:
+        """How the connection is secured."""
+        return self.peer.security_protocol
+
+    @property
+    def client_information(self) -> ClientInformation:
+        """What the client says that it is."""
+        return self.peer.client_information
+
+    @property
+    def from_privileged_listener(self) -> bool:
+        """Whether it came in where brokers talk to each other."""
+        return self.peer.from_privileged_listener
 
     def __repr__(self) -> str:
         return f"RequestContext({self.header}, connection_id={self.connection_id}, principal={self.principal})"
@@ -110,35 +130,41 @@ class Request:
     """
 
     __slots__ = (
+        "__dict__",
         "api_local_complete_time_ns",
         "body",
-        "callback_time_ns",
         "channel",
         "context",
         "end_time_ns",
         "header",
         "memory_bytes",
-        "message_conversions_time_ns",
-        "metric_name",
-        "network_thread_time_ns",
-        "record_network_thread_time",
         "request_dequeue_time_ns",
         "response",
         "response_complete_time_ns",
         "response_dequeue_time_ns",
         "size_bytes",
         "start_time_ns",
-        "temporary_memory_bytes",
-        "throttle_time_ms",
     )
 
-    def __init__(
+    # Few requests have any of these: they stand in the class, and cost a request only if it sets them.
+    throttle_time_ms: int = 0
+    message_conversions_time_ns: int = 0
+    temporary_memory_bytes: int = 0
+    callback_time_ns: int = 0
+    """Local work done after the handler returned; it counts as local time."""
+    network_thread_time_ns: int = 0
+    """What receiving it and sending its response took; known at T5, and counted where somebody wants to know."""
+    record_network_thread_time: Callable[[int], None] | None = None
+    """Told ``network_thread_time_ns`` at T5; for the request quota."""
+    metric_name: str | None = None
+    """Where set, the name its metrics go under besides the API's: FetchConsumer, FetchFollower."""
+
+    def __init__(  # noqa: PLR0917  by position, for the hot path
         self,
         channel: "Channel",
         header: RequestHeader,
         body: memoryview,
         size_bytes: int,
-        *,
         memory_bytes: int,
         start_time_ns: int,
     ) -> None:
@@ -156,17 +182,6 @@ class Request:
         self.response_complete_time_ns = NOT_YET
         self.response_dequeue_time_ns = NOT_YET
         self.end_time_ns = NOT_YET
-        self.throttle_time_ms = 0
-        self.message_conversions_time_ns = 0
-        self.temporary_memory_bytes = 0
-        self.callback_time_ns = 0
-        """Local work done after the handler returned; it counts as local time."""
-        self.network_thread_time_ns = 0
-        """What receiving it and sending its response took; known at T5."""
-        self.record_network_thread_time: Callable[[int], None] | None = None
-        """Told ``network_thread_time_ns`` at T5; for the request quota."""
-        self.metric_name: str | None = None
-        """Where set, the name its metrics go under besides the API's: FetchConsumer, FetchFollower."""
         self.response: Sequence[Part] = ()
 
     def __repr__(self) -> str:
@@ -184,7 +199,10 @@ class Request:
         now_ns = self.response_complete_time_ns = perf_counter_ns()
         if self.api_local_complete_time_ns == NOT_YET:
             self.api_local_complete_time_ns = now_ns
-        self.channel.request_channel.send_response(_SEND, self)
+        request_channel = self.channel.request_channel  # what send_response does, for the hot path
+        request_channel.responses.append((_SEND, self))
+        if not request_channel.in_turn:
+            request_channel.wakeup()
 
     def no_op(self) -> None:
         """Answer nothing, as a produce with acks=0 wants it; the connection's next request may come."""
@@ -212,7 +230,6 @@ class Request:
     def register_client_information(self, information: ClientInformation) -> None:
         """Note what the client of this connection says that it is."""
         self.channel.register_client_information(information)
-        self.context.client_information = information
 
     def _complete(self, kind: ResponseKind) -> None:
         assert self.response_complete_time_ns == NOT_YET, f"a second answer to {self}"

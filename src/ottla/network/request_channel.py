@@ -15,7 +15,7 @@ class RequestChannel:
     A handler that answers while a turn is under way is served in that turn; otherwise ``wakeup`` asks for one.
     """
 
-    __slots__ = ("_wakeup", "in_turn", "memory_pool", "queue_size", "requests", "responses")
+    __slots__ = ("in_turn", "memory_pool", "queue_size", "requests", "responses", "wakeup")
 
     def __init__(self, queue_size: int, memory_pool: MemoryPool, wakeup: Callable[[], None]) -> None:
         self.queue_size = queue_size
@@ -23,7 +23,7 @@ class RequestChannel:
         self.requests: deque[Request] = deque()
         self.responses: deque[tuple[ResponseKind, Request]] = deque()
         self.in_turn = False
-        self._wakeup = wakeup
+        self.wakeup = wakeup
 
     @property
     def room(self) -> int:
@@ -34,14 +34,14 @@ class RequestChannel:
         """Queue an answer."""
         self.responses.append((kind, request))
         if not self.in_turn:
-            self._wakeup()
+            self.wakeup()
 
     def release_memory(self, size_bytes: int) -> None:
         """A request's memory is free; connections that wait for it are looked at in the next turn."""
         was_out = self.memory_pool.is_out_of_memory()
         self.memory_pool.release(size_bytes, perf_counter_ns())
         if was_out and not self.in_turn:
-            self._wakeup()
+            self.wakeup()
 
     def clear(self) -> None:
         """Forget what waits, at the end of the service."""

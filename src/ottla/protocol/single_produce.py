@@ -5,7 +5,7 @@ The bytes are the same, which a test checks.
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from ottla.common.uuid import Uuid
 from ottla.protocol.varint import read_uvarint
@@ -19,26 +19,20 @@ _ANSWER_HEAD: Final = struct.Struct(">iibb")
 _ANSWER_PARTITION: Final = struct.Struct(">bihqqqbbbbib")
 _ONE: Final = 2
 """The compact length of an array of one."""
-_NO_TAGS: Final = b"\0\0\0"
+_NO_TAGS: Final = memoryview(b"\0\0\0")
 """Of the partition, the topic and the request."""
 
 
-class SingleProduce(NamedTuple):
-    """What such a request says; the topic by its name, or by its id from version 13 on."""
-
-    acks: int
-    timeout_ms: int
-    name: str | None
-    topic_id: Uuid | None
-    topic_field: bytes
-    """The topic as it stands in the request, and will in the response."""
-    partition: int
-    records: memoryview
+SingleProduce = tuple[int, int, str | None, Uuid | None, bytes, int, memoryview]
+"""Acks, timeout in ms, the topic by name (None from version 13 on) or id, the topic as it stands in the request and
+will in the response, the partition, and its records.
+"""
 
 
 def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
     """The request, or None if it is not of this kind, or damaged: then the codec says what is wrong with it."""
-    if version < FLEXIBLE_FROM or len(body) < 32:
+    size = len(body)
+    if version < FLEXIBLE_FROM or size < 32:
         return None
     transactional_id, acks, timeout_ms, topics = _HEAD.unpack_from(body)
     if transactional_id != 0 or topics != _ONE:
@@ -50,7 +44,7 @@ def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
     else:
         length = body[8]
         position = 8 + length
-        if length > 127 or length < 2 or position + 9 > len(body):
+        if length > 127 or length < 2 or position + 9 > size:
             return None
         try:
             name = str(body[9:position], "utf-8")
@@ -58,36 +52,29 @@ def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
             return None
     topic_field = bytes(body[8:position])
     partitions, index = _PARTITION.unpack_from(body, position)
-    position += 5
-    length = body[position]
+    length = body[position + 5]
     if length < 128:
-        position += 1
+        position += 6
+    elif position + 7 < size and (high := body[position + 6]) < 128:  # the two bytes of most batches
+        length += (high - 1) << 7
+        position += 7
     else:
         try:
-            length, position = read_uvarint(body, position)
+            length, position = read_uvarint(body, position + 5)
         except IndexError:
             return None
     end = position + length - 1
-    if partitions != _ONE or length < 2 or end + 3 != len(body) or bytes(body[end:]) != _NO_TAGS:
+    if partitions != _ONE or length < 2 or end + 3 != size or body[end:] != _NO_TAGS:
         return None
-    return SingleProduce(acks, timeout_ms, name, topic_id, topic_field, index, body[position:end])
+    return acks, timeout_ms, name, topic_id, topic_field, index, body[position:end]
 
 
 def write_single_produce_response(
-    correlation_id: int,
-    topic_field: bytes,
-    *,
-    index: int,
-    error_code: int,
-    base_offset: int,
-    log_append_time_ms: int,
-    log_start_offset: int,
-    throttle_time_ms: int,
+    correlation_id: int, topic_field: bytes, partition: int, offsets: tuple[int, int, int], throttle_time_ms: int
 ) -> bytes:
-    """The whole frame of the answer, in any flexible version; for answers without messages and leaders."""
+    """The whole frame of an answer without an error, in any flexible version.
+
+    ``offsets`` are the base offset, the time of the append and the start of the log.
+    """
     head = _ANSWER_HEAD.pack(len(topic_field) + 46, correlation_id, 0, _ONE)
-    tail = _ANSWER_PARTITION.pack(
-        *(_ONE, index, error_code, base_offset, log_append_time_ms, log_start_offset),
-        *(1, 0, 0, 0, throttle_time_ms, 0),
-    )
-    return head + topic_field + tail
+    return head + topic_field + _ANSWER_PARTITION.pack(_ONE, partition, 0, *offsets, 1, 0, 0, 0, throttle_time_ms, 0)

@@ -158,14 +158,66 @@ class Appender:
             respond(results)
         else:
             self._respond_later(_Pending(results, uncommitted, required_acks, timeout_ms, respond))
-        check_fetches = self._check_fetches
         for partition, hw_changed in appended:
             # Followers wait for the end of the log, consumers for the high watermark; a leader alone has no others.
-            topic_partition = partition.topic_partition
-            check_fetches(topic_partition)
+            self._check_fetches(partition.topic_partition)
             if hw_changed and partition.remote_replicas:
-                self._purgatories.produce.check_and_complete(topic_partition)
-                self._purgatories.delete_records.check_and_complete(topic_partition)
+                self._wake_others(partition)
+
+    def append_one(  # noqa: PLR0917  by position, for the hot path
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        records: Buffer,
+        required_acks: int,
+        timeout_ms: int,
+        respond: Respond,
+    ) -> AppendResult | None:
+        """``append_records`` for one batch of a client, which is what most produces are: without lists around it.
+
+        Returns the result where it is known at once, and then does not call ``respond``.
+        """
+        partition = self._online.get(topic_partition)
+        if (
+            partition is None
+            or required_acks not in _VALID_ACKS
+            or topic_partition[0] in INTERNAL_TOPICS
+            or (topic_id is not None and topic_id != partition.topic_id)
+        ):
+            self.append_records(((topic_partition, topic_id, records),), required_acks, timeout_ms, respond)
+            return None
+        metrics, all_topics = partition.metrics, self._all_topics
+        all_topics.total_produce_requests.value += 1
+        metrics.total_produce_requests.value += 1
+        size = len(records)
+        remote_replicas = partition.remote_replicas
+        try:
+            info, hw_changed = partition.append_records_to_leader(
+                records, _CLIENT, required_acks, self._clock.now_ms() if remote_replicas else 0
+            )
+        except KafkaError as error:
+            return self._refused(topic_partition, size, error)
+        count = info.records_count
+        metrics.bytes_in.value += size
+        metrics.messages_in.value += count
+        all_topics.bytes_in.value += size
+        all_topics.messages_in.value += count
+        log = partition.log
+        assert log is not None
+        last_offset = info.last_offset
+        result = AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, last_offset)
+        is_committed = log.high_watermark > last_offset
+        if not is_committed:
+            self._respond_later(_Pending([result], [(partition, result)], required_acks, timeout_ms, respond))
+        self._check_fetches(topic_partition)
+        if hw_changed and remote_replicas:
+            self._wake_others(partition)
+        return result if is_committed else None
+
+    def _wake_others(self, partition: Partition) -> None:
+        """The high watermark has moved because followers have: produces and deletions may have waited for that."""
+        self._purgatories.produce.check_and_complete(partition.topic_partition)
+        self._purgatories.delete_records.check_and_complete(partition.topic_partition)
 
     # -- answering later ----------------------------------------------------------------------------------------------
 

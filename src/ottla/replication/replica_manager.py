@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReplicaManager:
-    """See the module. ``append_records`` and ``stats`` are attributes of their own for the sake of the hot path."""
+    """See the module. ``append_records``, ``append_one`` and ``stats`` are attributes for the sake of the hot path."""
 
     def __init__(
         self,
@@ -68,6 +68,7 @@ class ReplicaManager:
         self._reader = LogReader(self.partitions, runtime.clock, self.stats.all_topics)
         appender = Appender(runtime, self.partitions, purgatories, self.stats.all_topics, self.metrics.produce_expired)
         self.append_records = appender.append_records
+        self.append_one = appender.append_one
         self._transactional = TransactionalProduce(
             appender, self.partitions, txn_verifier or AllowAllTransactions(), runtime.clock
         )

@@ -63,7 +63,12 @@ class Dispatcher:
         header = request.header
         api = self._apis[header.api_key]
         if api.raw:
-            self._handle_raw(api, request)
+            try:
+                api.handle(self._services, request)
+            except InvalidRequestError as error:
+                self._refuse(request, error)
+            except Exception as error:  # noqa: BLE001  as below
+                self._answer_bug(api, request, api.key.request_class(), error)
             return
         if not api.lowest <= header.api_version <= api.highest:
             self._answer_unsupported(api, request)
@@ -90,14 +95,6 @@ class Dispatcher:
                 self._respond(request, answer)
             else:
                 self._spawn(self._answer_later(api, request, body, answer))
-
-    def _handle_raw(self, api: Api, request: Request) -> None:
-        try:
-            api.handle(self._services, request)
-        except InvalidRequestError as error:
-            self._refuse(request, error)
-        except Exception as error:  # noqa: BLE001  as above
-            self._answer_bug(api, request, api.key.request_class(), error)
 
     async def _answer_later(self, api: Api, request: Request, body: Message, answer: Awaitable[Message]) -> None:
         try:

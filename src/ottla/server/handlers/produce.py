@@ -8,7 +8,7 @@ error is told by closing the connection.
 import logging
 import struct
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRecordError, KafkaError, UnsupportedCompressionTypeError
@@ -52,18 +52,8 @@ def handle(services: BrokerServices, request: Request) -> None:
     """Append every partition's batch on its own, and answer when the acks that were asked for are there."""
     header = request.header
     single = read_single_produce(request.body, header.api_version)
-    if single is not None:
-        plain = _SingleProduce.admit(services, request, single)
-        if plain is not None:
-            services.replicas.append_records(
-                plain.entries,
-                single.acks,
-                single.timeout_ms,
-                plain.respond,
-                internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
-            )
-            _release_if_waiting(request)
-            return
+    if single is not None and _produce_single(services, request, single):
+        return
     body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
     if _has_transactional_records(body) and not _may_write_transactionally(services, request, body):
@@ -85,6 +75,56 @@ def handle(services: BrokerServices, request: Request) -> None:
             produce.fail(error)
     if body.transactional_id is None:
         _release_if_waiting(request)
+
+
+def _produce_single(services: BrokerServices, request: Request, single: SingleProduce) -> bool:
+    """The short way, for a request about which nothing is out of the ordinary; returns whether it was taken."""
+    acks, timeout_ms, name, topic_id, topic_field, partition, records = single
+    if name is None:
+        assert topic_id is not None
+        topic = services.metadata.image.topics.by_id.get(topic_id)
+        if topic is None:
+            return False
+        name = topic.name
+    size = len(records)
+    if size < HEADER_BYTES or request.header.client_id == _ADMIN_CLIENT:
+        return False
+    length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+    if magic != MAGIC or length + LOG_OVERHEAD != size or attributes & TRANSACTIONAL_FLAG:
+        return False
+    if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
+        return False
+
+    def respond(results: Sequence[AppendResult]) -> None:
+        _answer_single(services, request, single, name, results[0])
+
+    key = cast("TopicPartition", (name, partition))  # a plain pair is found as well, and costs less
+    result = services.replicas.append_one(key, topic_id, records, acks, timeout_ms, respond)
+    if result is None:
+        _release_if_waiting(request)
+    elif result.error_code or acks == 0:
+        _answer_single(services, request, single, name, result)
+    else:
+        throttle_time_ms = services.quotas.record_produce(request)
+        if throttle_time_ms:
+            request.throttle_time_ms = throttle_time_ms
+        services.errors.produce_none.value += 1
+        offsets = (result.base_offset, result.log_append_time_ms, result.log_start_offset)
+        correlation_id = request.header.correlation_id
+        request.send(
+            (write_single_produce_response(correlation_id, topic_field, partition, offsets, throttle_time_ms),)
+        )
+    return True
+
+
+def _answer_single(
+    services: BrokerServices, request: Request, single: SingleProduce, topic: str, result: AppendResult
+) -> None:
+    """Answer what had to wait, or failed, or wants no answer."""
+    acks, _timeout_ms, _name, topic_id, _field, partition, _records = single
+    answer = _Answer(services, request, acks)
+    answer.expect(topic, topic_id, partition)
+    answer.respond([result])
 
 
 def _release_if_waiting(request: Request) -> None:
@@ -112,17 +152,14 @@ class _Answer:
         self._pending: list[tuple[str, PartitionProduceResponse]] = []
         """The topics and responses of the partitions whose results are to come, in the order of these."""
 
-    @classmethod
-    def to_single(cls, services: BrokerServices, request: Request, single: SingleProduce, topic: str) -> "_Answer":
-        """To a request with one partition."""
-        answer = cls(services, request, single.acks)
-        response = PartitionProduceResponse(index=single.partition)
-        answer._pending.append((topic, response))
-        topics = TopicProduceResponse(name=topic, partition_responses=[response])
-        if single.topic_id is not None:
-            topics.topic_id = single.topic_id
-        answer._topics.append(topics)
-        return answer
+    def expect(self, topic: str, topic_id: Uuid | None, partition: int) -> None:
+        """One more topic with one partition whose result is to come."""
+        response = PartitionProduceResponse(index=partition)
+        self._pending.append((topic, response))
+        topic_response = TopicProduceResponse(name=topic, partition_responses=[response])
+        if topic_id is not None:
+            topic_response.topic_id = topic_id
+        self._topics.append(topic_response)
 
     def refuse_all(self, error: ErrorCode) -> None:
         """Answer the whole request with one error."""
@@ -207,75 +244,6 @@ class _Answer:
                     rack=leader.node.rack,
                 )
         response.node_endpoints = list(endpoints.values())
-
-
-class _SingleProduce:
-    """One request with one plain batch; see :mod:`ottla.protocol.single_produce`."""
-
-    __slots__ = ("_request", "_services", "_single", "entries")
-
-    def __init__(self, services: BrokerServices, request: Request, single: SingleProduce, entry: Entry) -> None:
-        self._services = services
-        self._request = request
-        self._single = single
-        self.entries = (entry,)
-
-    @classmethod
-    def admit(cls, services: BrokerServices, request: Request, single: SingleProduce) -> "_SingleProduce | None":
-        """The request, if nothing about it is out of the ordinary."""
-        name = single.name
-        if name is None:
-            assert single.topic_id is not None
-            topic = services.metadata.image.topics.by_id.get(single.topic_id)
-            if topic is None:
-                return None
-            name = topic.name
-        records = single.records
-        if len(records) < HEADER_BYTES:
-            return None
-        length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-        if magic != MAGIC or length + LOG_OVERHEAD != len(records) or attributes & TRANSACTIONAL_FLAG:
-            return None
-        if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
-            return None
-        return cls(services, request, single, (TopicPartition(name, single.partition), single.topic_id, records))
-
-    def respond(self, results: Sequence[AppendResult]) -> None:
-        """Answer with what appending gave."""
-        result = results[0]
-        request, single = self._request, self._single
-        error = result.error_code
-        if error and (
-            single.acks == 0 or result.error_message is not None or error == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        ):
-            topic = self.entries[0][0].topic
-            _Answer.to_single(self._services, request, single, topic).respond(results)
-            return
-        throttle_time_ms = self._services.quotas.record_produce(request)
-        if throttle_time_ms:
-            request.throttle_time_ms = throttle_time_ms
-        if single.acks == 0:
-            request.no_op()
-            return
-        errors = self._services.errors
-        if error:
-            errors.count(ApiKey.PRODUCE, (error,))
-        else:
-            errors.produce_none.value += 1
-        request.send(
-            (
-                write_single_produce_response(
-                    request.header.correlation_id,
-                    single.topic_field,
-                    index=single.partition,
-                    error_code=error,
-                    base_offset=result.base_offset,
-                    log_append_time_ms=result.log_append_time_ms,
-                    log_start_offset=result.log_start_offset,
-                    throttle_time_ms=throttle_time_ms,
-                ),
-            )
-        )
 
 
 class _Produce(_Answer):
