@@ -14,6 +14,8 @@ from ottla.server.metrics_endpoint import MetricsEndpoint
 from tests.server import metrics_story as story_of
 from tests.server.metrics_story import TOPIC, Scrape, Story, get, moved, parse
 
+pytestmark = pytest.mark.xdist_group("metrics")  # one story for all of them
+
 ROOT = Path(__file__).parents[2]
 
 _REQUEST = "network_RequestMetrics_"
