@@ -7,7 +7,7 @@ import pytest
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from tests.server.wire import Wire, create_topic
+from tests.server.wire import Wire, create_topic, eventually
 
 VERSIONS = range(14)
 LATEST = 13
@@ -99,7 +99,7 @@ def test_nothing_is_created_for_those_who_do_not_want_it(wire: Wire, topic: str,
 def test_creation_on_demand(wire: Wire, topic: str, version: int) -> None:
     first = wire.ask(by_name(topic, create=True), version)
     assert errors(first)[topic] in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
-    while True:
+    for _ in eventually():
         (found,) = wire.ask(by_name(topic, create=True), version).topics
         if found.error_code == 0:
             break
@@ -112,7 +112,7 @@ def test_two_who_want_the_same_new_topic(wire: Wire, address: str, topic: str) -
             connection.send(by_name(topic, create=True), LATEST)
         for connection in (wire, other):
             connection.receive(by_name(topic), LATEST)
-    while True:
+    for _ in eventually():
         (found,) = wire.ask(by_name(topic, create=True), LATEST).topics
         if found.error_code == 0:
             return

@@ -24,7 +24,7 @@ from ottla.records.builder import SimpleRecord, build_batch
 from ottla.records.compression import Compression
 from ottla.testing import Broker
 from ottla.testing.files import BrokerFile
-from tests.server.wire import Wire, create_topic
+from tests.server.wire import BOUND_S, Wire, create_topic
 
 VERSIONS = range(3, 14)
 LATEST = 13
@@ -402,20 +402,21 @@ def test_flush_messages_is_answered_after_the_flush(
     broker: Broker, topic: str, acks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_topic(broker.bootstrap_servers, topic, configs=[("flush.messages", "1")])
-    allowed, synced = threading.Event(), []
+    begun, allowed, synced = threading.Event(), threading.Event(), []
 
     def sync(file: BrokerFile) -> None:
         if topic in file.path and file.path.endswith(".log"):
             synced.append(file.size())
-            assert allowed.wait(20)
+            begun.set()
+            assert allowed.wait(BOUND_S)
 
     monkeypatch.setattr(BrokerFile, "sync", sync)
     with Wire(broker.bootstrap_servers) as wire, Wire(broker.bootstrap_servers) as other:
         produce = Produce(wire, {}, is_general=False)
         request = produce.request([(topic, 0, batch())], version=BY_NAME, acks=acks)
         wire.send(request, BY_NAME)
-        while not synced:
-            assert read(other, topic) == b"", "not on the disk: not for consumers"
+        assert begun.wait(BOUND_S)
+        assert read(other, topic) == b"", "not on the disk: not for consumers"
         allowed.set()
         ((answer,),) = [each.partition_responses for each in wire.receive(request, BY_NAME).responses]
         assert (answer.error_code, answer.base_offset) == (0, 0)

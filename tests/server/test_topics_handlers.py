@@ -21,7 +21,7 @@ from ottla.protocol.messages.create_topics import (
 )
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.server.wire import BOUND_S, Wire, create_topic
+from tests.server.wire import BOUND_S, Wire, create_topic, eventually
 
 BOUND_MS = BOUND_S * 1000
 
@@ -62,8 +62,9 @@ def partitions_of(wire: Wire, topic: str) -> int:
 
 def await_partitions(wire: Wire, topic: str, count: int) -> None:
     """An answer of the controller's listener may come before the broker has heard."""
-    while partitions_of(wire, topic) != count:
-        pass
+    for _ in eventually():
+        if partitions_of(wire, topic) == count:
+            return
 
 
 # -- CreateTopics -----------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from ottla.common.uuid import Uuid
@@ -117,7 +118,17 @@ def create_topic(
         topic_id: Uuid = result.topic_id
         latest = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions)]
         wanted = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=latest)])
-        while True:
+        for _ in eventually():
             (found,) = wire.ask(wanted, 1).topics
             if not any(each.error_code for each in found.partitions):
-                return topic_id
+                break
+        return topic_id
+
+
+def eventually() -> Iterator[None]:
+    """Turns of a loop that waits for something; too many are an error."""
+    deadline = time.monotonic() + BOUND_S
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(0.001)
+    raise TimeoutError(f"it did not happen within {BOUND_S} s")
