@@ -36,14 +36,25 @@ def directories_of(config: KafkaConfig) -> list[str]:
 
 
 def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
-    """The cluster that the directories are formatted for; KafkaStorageError says what to do if they are not."""
+    """The cluster that the directories are formatted for; KafkaStorageError says what to do if they are not.
+
+    A directory of another cluster or node is a mistake that ends the start; one that cannot be read may be a broken
+    disk, which the others can do without.
+    """
     found = read_meta_properties(runtime.files, config.metadata_log_dir)
     if found is None or found.cluster_id is None:
         raise KafkaStorageError(
             f"No `meta.properties` found in {config.metadata_log_dir} (have you run `ottla storage format` to format "
             "the directory?)"
         )
-    found.verify(f"{config.metadata_log_dir}/meta.properties", node_id=config.kraft.node_id)
+    for directory in directories_of(config):
+        try:
+            other = read_meta_properties(runtime.files, directory)
+        except (KafkaStorageError, OSError):
+            continue
+        if other is not None:
+            path = f"{directory}/meta.properties"
+            other.verify(path, cluster_id=found.cluster_id, node_id=config.kraft.node_id)
     return found.cluster_id
 
 
