@@ -157,9 +157,12 @@ class ReplicaMover:
             self._follow_offsets(log, future)
             return True
 
-        swapped = await self._log_manager.replace_current_with_future(
-            partition.topic_partition, Swap(is_due, partition.replace_log)
-        )
+        def arrive(log: Log) -> None:
+            # What follows is clearing up; the next move may begin meanwhile.
+            partition.replace_log(log)
+            self._moves.pop(partition.topic_partition, None)
+
+        swapped = await self._log_manager.replace_current_with_future(partition.topic_partition, Swap(is_due, arrive))
         if swapped:
             self._purgatories.check_all(partition.topic_partition)
         return swapped
