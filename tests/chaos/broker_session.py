@@ -1,5 +1,6 @@
 """Kill after kill of a whole broker while clients write to it; what was acknowledged is there, in order, once."""
 
+import logging
 import threading
 from pathlib import Path
 from random import Random
@@ -9,6 +10,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.ottla_broker import OttlaBroker
+
+logger = logging.getLogger(__name__)
 
 TOPIC = "chaos"
 WRITERS = 3
@@ -35,8 +38,8 @@ class Writer(threading.Thread):
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 50,
                 "retry.backoff.ms": 10,
-                "log_level": 2,
-            }
+            },
+            logger=logger,
         )
         self.sent = 0
         self.acknowledged: list[tuple[int, int]] = []
