@@ -24,6 +24,7 @@ from ottla.server.storage import format_if_new
 
 logger = logging.getLogger(__name__)
 
+_GC_THRESHOLD: Final = 70_000
 DEFAULT_DATA_DIRECTORY: Final = "ottla-data"
 DEFAULTS: Final[Mapping[str, str]] = {
     "process.roles": "broker,controller",
@@ -98,7 +99,7 @@ async def _run(config: KafkaConfig, *, format_new: bool) -> int:
         loop.add_signal_handler(signal_number, stopping.set)
     node = Node(config, on_fatal_fault=lambda _message, _error: stopping.set())
     await node.start()
-    gc.freeze()
+    _settle_garbage_collector()
     _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
     if format_new:
         _say(HINTS.format(address=node.bootstrap_servers, directory=config.log.log_dirs[0]))
@@ -106,6 +107,13 @@ async def _run(config: KafkaConfig, *, format_new: bool) -> int:
     logger.info("Stopping")
     await node.stop()
     return 0 if node.fault is None else 1
+
+
+def _settle_garbage_collector() -> None:
+    """Let it pass over what was loaded, and look a hundred times less often for cycles, of which a request has none."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD, 20, 100)
 
 
 def _say(line: str) -> None:

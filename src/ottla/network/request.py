@@ -120,8 +120,8 @@ class RequestContext:
         return f"RequestContext({self.header}, connection_id={self.connection_id}, principal={self.principal})"
 
 
-class Request:
-    """A request and the one response it gets.
+class Request(RequestContext):
+    """A request, which is its own context, and the one response it gets.
 
     Its times, in nanoseconds of ``perf_counter_ns``, -1 before they happen: ``start_time_ns`` (T0, received),
     ``request_dequeue_time_ns`` (T1, a handler takes it), ``api_local_complete_time_ns`` (T2, the handler returns or
@@ -134,9 +134,7 @@ class Request:
         "api_local_complete_time_ns",
         "body",
         "channel",
-        "context",
         "end_time_ns",
-        "header",
         "memory_bytes",
         "request_dequeue_time_ns",
         "response",
@@ -168,9 +166,8 @@ class Request:
         memory_bytes: int,
         start_time_ns: int,
     ) -> None:
-        self.channel = channel
         self.header = header
-        self.context = RequestContext(header, channel)
+        self.peer = self.channel = channel
         self.body = body
         """What follows the header, writable; valid until the request is answered or ``release_buffer`` is called."""
         self.size_bytes = size_bytes
@@ -186,6 +183,11 @@ class Request:
 
     def __repr__(self) -> str:
         return f"Request({self.header}, connection_id={self.channel.connection_id}, size_bytes={self.size_bytes})"
+
+    @property
+    def context(self) -> RequestContext:
+        """Who asks what."""
+        return self
 
     @property
     def is_answered(self) -> bool:

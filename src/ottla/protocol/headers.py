@@ -68,7 +68,10 @@ def parse_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
         raise InvalidRequestError(f"a client id of {length} bytes")
     first_flexible = _flexible_from.get(key)
     if version >= (flexible_from(api_key) if first_flexible is None else first_flexible):
-        position = _skip_tagged_fields(frame, position)
+        if position < len(frame) and frame[position] == 0:  # as in every request seen so far
+            position += 1
+        else:
+            position = _skip_tagged_fields(frame, position)
     return _new_header(RequestHeader, (api_key, version, correlation_id, client_id)), position
 
 

@@ -34,19 +34,20 @@ class Purgatory(Generic[Operation]):
         self.name = name
         self._timer = timer
         self._purge_interval = purge_interval
-        self._watchers: dict[Hashable, list[Operation]] = {}
+        self.watchers: dict[Hashable, list[Operation]] = {}
+        """Who waits for what; to be looked at, so that an event that nobody waits for costs no call."""
         self._estimated_total_operations = 0
         self._purge: Iterator[None] | None = None
 
     @property
     def watched(self) -> int:
         """PurgatorySize: all entries of all watch lists, completed operations that await a purge among them."""
-        return sum(map(len, self._watchers.values()))
+        return sum(map(len, self.watchers.values()))
 
     @property
     def watched_keys(self) -> int:
         """The number of keys with a watch list."""
-        return len(self._watchers)
+        return len(self.watchers)
 
     @property
     def num_delayed(self) -> int:
@@ -70,7 +71,7 @@ class Purgatory(Generic[Operation]):
             return True
         if operation.is_completed:  # by something that its own try set off
             return False
-        watchers = self._watchers
+        watchers = self.watchers
         for key in keys:
             operations = watchers.get(key)
             if operations is None:
@@ -86,7 +87,7 @@ class Purgatory(Generic[Operation]):
 
     def check_and_complete(self, key: Hashable) -> int:
         """Tries the operations that watch the key, after an event on it; answers how many this completed."""
-        operations = self._watchers.get(key)
+        operations = self.watchers.get(key)
         if operations is None:
             return 0
         completed = 0
@@ -111,7 +112,7 @@ class Purgatory(Generic[Operation]):
 
         They stay on the lists of their other keys, and may still be completed there.
         """
-        operations = self._watchers.pop(key, None)
+        operations = self.watchers.pop(key, None)
         if operations is None:
             return []
         cancelled = [operation for operation in operations if not operation.is_completed]
@@ -141,8 +142,8 @@ class Purgatory(Generic[Operation]):
         return self._estimated_total_operations - self._timer.size > self._purge_interval
 
     def _purge_shards(self) -> Iterator[None]:
-        keys = list(self._watchers)
-        watchers = self._watchers
+        keys = list(self.watchers)
+        watchers = self.watchers
         purged = 0
         shard = PURGE_SHARD_ENTRIES
         for key in keys:
@@ -158,6 +159,6 @@ class Purgatory(Generic[Operation]):
     def _sweep(self, key: Hashable, operations: list[Operation]) -> int:
         before = len(operations)
         operations[:] = [operation for operation in operations if not operation.is_completed]
-        if not operations and self._watchers.get(key) is operations:
-            del self._watchers[key]
+        if not operations and self.watchers.get(key) is operations:
+            del self.watchers[key]
         return before - len(operations)

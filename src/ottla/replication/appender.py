@@ -45,6 +45,9 @@ for the partition.
 Respond = Callable[[list[AppendResult]], None]
 """Called once, with a result for each entry, in order."""
 
+Unacknowledged = tuple[Partition, AppendResult]
+"""A batch that is in the log, and not yet where it has to be."""
+
 ACKS_ALL: Final = -1
 _VALID_ACKS: Final = (0, 1, ACKS_ALL)
 _NO_GUARDS: Final[Mapping[TopicPartition, VerificationGuard]] = {}
@@ -92,6 +95,7 @@ class Appender:
         self._online = partitions.online
         self._purgatories = purgatories
         self._check_fetches = purgatories.fetch.check_and_complete
+        self._fetch_watchers = purgatories.fetch.watchers
         self._all_topics = all_topics
         self._on_expired = on_expired
 
@@ -164,18 +168,13 @@ class Appender:
             if hw_changed and partition.remote_replicas:
                 self._wake_others(partition)
 
-    def append_one(  # noqa: PLR0917  by position, for the hot path
-        self,
-        topic_partition: TopicPartition,
-        topic_id: Uuid | None,
-        records: Buffer,
-        required_acks: int,
-        timeout_ms: int,
-        respond: Respond,
-    ) -> AppendResult | None:
+    def append_one(
+        self, topic_partition: TopicPartition, topic_id: Uuid | None, records: Buffer, required_acks: int
+    ) -> AppendResult | Unacknowledged | None:
         """``append_records`` for one batch of a client, which is what most produces are: without lists around it.
 
-        Returns the result where it is known at once, and then does not call ``respond``.
+        Returns the result where it is known at once; else what ``respond_when_acknowledged`` wants; and None, with
+        nothing done, for what only ``append_records`` can answer.
         """
         partition = self._online.get(topic_partition)
         if (
@@ -184,7 +183,6 @@ class Appender:
             or topic_partition[0] in INTERNAL_TOPICS
             or (topic_id is not None and topic_id != partition.topic_id)
         ):
-            self.append_records(((topic_partition, topic_id, records),), required_acks, timeout_ms, respond)
             return None
         metrics, all_topics = partition.metrics, self._all_topics
         all_topics.total_produce_requests.value += 1
@@ -206,13 +204,18 @@ class Appender:
         assert log is not None
         last_offset = info.last_offset
         result = AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, last_offset)
-        is_committed = log.high_watermark > last_offset
-        if not is_committed:
-            self._respond_later(_Pending([result], [(partition, result)], required_acks, timeout_ms, respond))
-        self._check_fetches(topic_partition)
+        if topic_partition in self._fetch_watchers:
+            self._check_fetches(topic_partition)
         if hw_changed and remote_replicas:
             self._wake_others(partition)
-        return result if is_committed else None
+        return result if log.high_watermark > last_offset else (partition, result)
+
+    def respond_when_acknowledged(
+        self, unacknowledged: Unacknowledged, required_acks: int, timeout_ms: int, respond: Respond
+    ) -> None:
+        """Answer an ``append_one`` that is not committed, or not flushed, yet."""
+        result = unacknowledged[1]
+        self._respond_later(_Pending([result], [unacknowledged], required_acks, timeout_ms, respond))
 
     def _wake_others(self, partition: Partition) -> None:
         """The high watermark has moved because followers have: produces and deletions may have waited for that."""

@@ -67,8 +67,10 @@ class Dispatcher:
                 api.handle(self._services, request)
             except InvalidRequestError as error:
                 self._refuse(request, error)
-            except Exception as error:  # noqa: BLE001  as below
-                self._answer_bug(api, request, api.key.request_class(), error)
+            except Exception as error:
+                logger.error("Unexpected error handling %s from %s", api.key.api_name, request, exc_info=error)
+                if not request.is_answered:
+                    request.close_connection()
             return
         if not api.lowest <= header.api_version <= api.highest:
             self._answer_unsupported(api, request)

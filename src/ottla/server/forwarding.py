@@ -5,8 +5,9 @@ no envelope is needed; ``ControllerChannel`` is the port that a channel over the
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
+from ottla.common.errors import KafkaError
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import Message
@@ -30,7 +31,14 @@ class HasController(Protocol):
     metadata_settled: Callable[[], Awaitable[None]]
 
 
-def forwarded(key: ApiKey, lowest: int, highest: int, *, changes_metadata: bool = True) -> Api:
+def forwarded(
+    key: ApiKey,
+    lowest: int,
+    highest: int,
+    error_response: Callable[[Any, KafkaError], Message] | None = None,
+    *,
+    changes_metadata: bool = True,
+) -> Api:
     """The row of an API that brokers pass on as it is.
 
     A change of the metadata is answered when this broker has followed it: whoever creates a topic here finds it.
@@ -42,4 +50,4 @@ def forwarded(key: ApiKey, lowest: int, highest: int, *, changes_metadata: bool 
             await services.metadata_settled()
         return response
 
-    return Api(key, lowest, highest, handle, ListenerType.BROKER)
+    return Api(key, lowest, highest, handle, ListenerType.BROKER, error_response)

@@ -35,6 +35,6 @@ def error_response(body: CreatePartitionsRequest, error: KafkaError) -> CreatePa
 
 
 APIS: Final = (
-    forwarded(ApiKey.CREATE_PARTITIONS, 0, 3),
+    forwarded(ApiKey.CREATE_PARTITIONS, 0, 3, error_response),
     Api(ApiKey.CREATE_PARTITIONS, 0, 3, handle, ListenerType.CONTROLLER, error_response),
 )

@@ -30,6 +30,6 @@ def error_response(body: CreateTopicsRequest, error: KafkaError) -> CreateTopics
 
 
 APIS: Final = (
-    forwarded(ApiKey.CREATE_TOPICS, 2, 7),
+    forwarded(ApiKey.CREATE_TOPICS, 2, 7, error_response),
     Api(ApiKey.CREATE_TOPICS, 2, 7, handle, ListenerType.CONTROLLER, error_response),
 )

@@ -32,6 +32,6 @@ def error_response(body: DeleteTopicsRequest, error: KafkaError) -> DeleteTopics
 
 
 APIS: Final = (
-    forwarded(ApiKey.DELETE_TOPICS, 1, 6),
+    forwarded(ApiKey.DELETE_TOPICS, 1, 6, error_response),
     Api(ApiKey.DELETE_TOPICS, 1, 6, handle, ListenerType.CONTROLLER, error_response),
 )

@@ -83,6 +83,6 @@ def error_response(_body: DescribeQuorumRequest, error: KafkaError) -> DescribeQ
 
 
 APIS: Final = (
-    forwarded(ApiKey.DESCRIBE_QUORUM, 0, 2, changes_metadata=False),
+    forwarded(ApiKey.DESCRIBE_QUORUM, 0, 2, error_response, changes_metadata=False),
     Api(ApiKey.DESCRIBE_QUORUM, 0, 2, handle, ListenerType.CONTROLLER, error_response),
 )

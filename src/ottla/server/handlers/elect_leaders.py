@@ -44,6 +44,6 @@ def error_response(body: ElectLeadersRequest, error: KafkaError) -> ElectLeaders
 
 
 APIS: Final = (
-    forwarded(ApiKey.ELECT_LEADERS, 0, 2),
+    forwarded(ApiKey.ELECT_LEADERS, 0, 2, error_response),
     Api(ApiKey.ELECT_LEADERS, 0, 2, handle, ListenerType.CONTROLLER, error_response),
 )

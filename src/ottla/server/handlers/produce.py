@@ -8,7 +8,8 @@ error is told by closing the connection.
 import logging
 import struct
 from collections.abc import Sequence
-from typing import Final, cast
+from functools import partial
+from typing import Any, Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRecordError, KafkaError, UnsupportedCompressionTypeError
@@ -43,6 +44,8 @@ _BY_TOPIC_ID: Final = 13
 _NAMES_LEADER: Final = 10
 _ZSTD_FROM: Final = 7
 _TRANSACTIONS_V2_FROM: Final = 12
+_WRITE: Final = AclOperation.WRITE
+_TOPIC: Final = ResourceType.TOPIC
 _ADMIN_CLIENT: Final = "__admin_client"
 _LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb4xh")
 _CODEC: Final = 0x07
@@ -50,10 +53,66 @@ _CODEC: Final = 0x07
 
 def handle(services: BrokerServices, request: Request) -> None:
     """Append every partition's batch on its own, and answer when the acks that were asked for are there."""
+    single = read_single_produce(request.body, request.header.api_version)
+    if single is None or not _produce_single(services, request, single):
+        _produce(services, request)
+
+
+def _produce_single(services: BrokerServices, request: Request, single: SingleProduce) -> bool:
+    """The short way, for a request about which nothing is out of the ordinary; returns whether it was taken."""
+    acks, timeout_ms, name, topic_id, topic_field, partition, records = single
+    if name is None:
+        assert topic_id is not None
+        topic = services.metadata.image.topics.by_id.get(topic_id)
+        if topic is None:
+            return False
+        name = topic.name
+    size = len(records)
     header = request.header
-    single = read_single_produce(request.body, header.api_version)
-    if single is not None and _produce_single(services, request, single):
-        return
+    if size < HEADER_BYTES or header.client_id == _ADMIN_CLIENT:
+        return False
+    length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
+    if magic != MAGIC or length + LOG_OVERHEAD != size or attributes & TRANSACTIONAL_FLAG:
+        return False
+    if not services.authorizer.authorize(request, _WRITE, _TOPIC, name):
+        return False
+    key: Any = (name, partition)  # a plain pair is found as well as a TopicPartition, and costs less
+    replicas = services.replicas
+    result = replicas.append_one(key, topic_id, records, acks)
+    if result is None:
+        return False
+    if isinstance(result, tuple):
+        answer = partial(_answer_single, services, request, single, name)
+        replicas.respond_when_acknowledged(result, acks, timeout_ms, answer)
+        _release_if_waiting(request)
+    elif result.error_code or acks == 0:
+        _answer_single(services, request, single, name, [result])
+    else:
+        throttle_time_ms = services.quotas.record_produce(request)
+        if throttle_time_ms:
+            request.throttle_time_ms = throttle_time_ms
+        services.errors.produce_none.value += 1
+        offsets = (result.base_offset, result.log_append_time_ms, result.log_start_offset)
+        response = write_single_produce_response(
+            header.correlation_id, topic_field, partition, offsets, throttle_time_ms
+        )
+        request.send((response,))
+    return True
+
+
+def _answer_single(
+    services: BrokerServices, request: Request, single: SingleProduce, topic: str, results: Sequence[AppendResult]
+) -> None:
+    """Answer what had to wait, or failed, or wants no answer."""
+    acks, _timeout_ms, _name, topic_id, _field, partition, _records = single
+    answer = _Answer(services, request, acks)
+    answer.expect(topic, topic_id, partition)
+    answer.respond(results)
+
+
+def _produce(services: BrokerServices, request: Request) -> None:
+    """The way for everything else."""
+    header = request.header
     body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
     if _has_transactional_records(body) and not _may_write_transactionally(services, request, body):
@@ -75,56 +134,6 @@ def handle(services: BrokerServices, request: Request) -> None:
             produce.fail(error)
     if body.transactional_id is None:
         _release_if_waiting(request)
-
-
-def _produce_single(services: BrokerServices, request: Request, single: SingleProduce) -> bool:
-    """The short way, for a request about which nothing is out of the ordinary; returns whether it was taken."""
-    acks, timeout_ms, name, topic_id, topic_field, partition, records = single
-    if name is None:
-        assert topic_id is not None
-        topic = services.metadata.image.topics.by_id.get(topic_id)
-        if topic is None:
-            return False
-        name = topic.name
-    size = len(records)
-    if size < HEADER_BYTES or request.header.client_id == _ADMIN_CLIENT:
-        return False
-    length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-    if magic != MAGIC or length + LOG_OVERHEAD != size or attributes & TRANSACTIONAL_FLAG:
-        return False
-    if not services.authorizer.authorize(request.context, AclOperation.WRITE, ResourceType.TOPIC, name):
-        return False
-
-    def respond(results: Sequence[AppendResult]) -> None:
-        _answer_single(services, request, single, name, results[0])
-
-    key = cast("TopicPartition", (name, partition))  # a plain pair is found as well, and costs less
-    result = services.replicas.append_one(key, topic_id, records, acks, timeout_ms, respond)
-    if result is None:
-        _release_if_waiting(request)
-    elif result.error_code or acks == 0:
-        _answer_single(services, request, single, name, result)
-    else:
-        throttle_time_ms = services.quotas.record_produce(request)
-        if throttle_time_ms:
-            request.throttle_time_ms = throttle_time_ms
-        services.errors.produce_none.value += 1
-        offsets = (result.base_offset, result.log_append_time_ms, result.log_start_offset)
-        correlation_id = request.header.correlation_id
-        request.send(
-            (write_single_produce_response(correlation_id, topic_field, partition, offsets, throttle_time_ms),)
-        )
-    return True
-
-
-def _answer_single(
-    services: BrokerServices, request: Request, single: SingleProduce, topic: str, result: AppendResult
-) -> None:
-    """Answer what had to wait, or failed, or wants no answer."""
-    acks, _timeout_ms, _name, topic_id, _field, partition, _records = single
-    answer = _Answer(services, request, acks)
-    answer.expect(topic, topic_id, partition)
-    answer.respond([result])
 
 
 def _release_if_waiting(request: Request) -> None:
