@@ -32,7 +32,7 @@ SLOW_CALLBACK_NS: Final = 2_000_000
 SLOW_LOG_INTERVAL_MS: Final = 1000
 CORK_BYTES: Final = 16 * 1024
 """Responses up to this size in all wait for the next ones of their connection, within a turn."""
-_ROUND_AGAIN: Final = 2
+_ROUND_AGAIN: Final = 1
 """After a round with at least so many requests it pays to look for more without going back to the event loop."""
 
 

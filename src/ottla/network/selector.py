@@ -16,7 +16,7 @@ from ottla.network.send import Progress, Send
 
 _log = logging.getLogger(__name__)
 
-RECEIVE_BUFFER_BYTES: Final = 64 * 1024
+RECEIVE_BUFFER_BYTES: Final = 256 * 1024
 """What all connections receive into; whatever is not a whole frame then waits with its channel."""
 
 DIRECT_BYTES: Final = 16 * 1024
