@@ -6,6 +6,7 @@ time reaches, and those left over come first in the next.
 """
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns, thread_time_ns
 from typing import Final, Protocol
@@ -32,8 +33,10 @@ SLOW_CALLBACK_NS: Final = 2_000_000
 SLOW_LOG_INTERVAL_MS: Final = 1000
 CORK_BYTES: Final = 16 * 1024
 """Responses up to this size in all wait for the next ones of their connection, within a turn."""
-_ROUND_AGAIN: Final = 1
-"""After a round with at least so many requests it pays to look for more without going back to the event loop."""
+FOLLOW_UP_NS: Final = 100_000
+"""How long a plane looks out for the next request of a client that sends one after the other."""
+_CAN_SPIN: Final = (os.cpu_count() or 1) > 1
+"""With one processor, the client could not go on while it is waited for."""
 
 
 _API_VERSIONS: Final = ApiKey.API_VERSIONS
@@ -72,6 +75,10 @@ class Plane:
         self._corked: dict[Channel, None] = {}
         self._finished: list[Request] = []
         self._turn_start_cpu_ns = 0
+        self._last_handled_ns = 0
+        self._gap_ns = FOLLOW_UP_NS + 1
+        """Between the last two times that requests were handled."""
+        self._spun_ns = 0
         self._slow_handler = ""
         self._next_slow_log_ms = 0
 
@@ -79,6 +86,10 @@ class Plane:
         """Say whose connections these are, and what ends a turn: the accounts of those that came and went."""
         self.selector = selector
         self._after_poll = after_poll
+
+    def is_due(self) -> bool:
+        """Whether a turn would find something to do."""
+        return bool(self._requests or self._responses or self.selector.has_work or self.selector.readiness.poll())
 
     def turn(self, now_ms: int) -> bool:
         """Do what there is to do for about ``SLICE_NS``; returns whether there is more that cannot wait."""
@@ -94,9 +105,13 @@ class Plane:
                 self._process_responses(deadline_ns)
             while True:
                 received = selector.poll(request_channel.room, deadline_ns, now_ms)
-                if not requests or self._handle_requests(deadline_ns) >= deadline_ns:
+                if not requests:
+                    if self._is_followed_up(deadline_ns):
+                        continue
                     break
-                if received < _ROUND_AGAIN and not selector.has_work:
+                if self._handle_requests(deadline_ns) >= deadline_ns:
+                    break
+                if not received and not selector.has_work:
                     break
             if self._corked:
                 self._flush_corked()
@@ -105,11 +120,37 @@ class Plane:
                 self._count_finished()
         finally:
             request_channel.in_turn = False
-        self.metrics.busy_ns += perf_counter_ns() - start_ns
+        self.metrics.busy_ns += perf_counter_ns() - start_ns - self._spun_ns
+        self._spun_ns = 0
         cpu_ns = thread_time_ns() - start_cpu_ns
         if cpu_ns > SLOW_CALLBACK_NS:
             self._slow_turn(cpu_ns, now_ms)
         return bool(requests or self._responses or selector.has_work)
+
+    def _is_followed_up(self, deadline_ns: int) -> bool:
+        """Whether somebody who was just answered asks again at once.
+
+        Going back to the event loop, to sleep and be woken takes longer than a client that sends one request after the
+        other needs for its next one. So where the last request came that soon, the next one is waited for here, for
+        ``FOLLOW_UP_NS`` at most; in vain once, and it is not done again before another comes so soon.
+        """
+        if self._gap_ns > FOLLOW_UP_NS or not _CAN_SPIN:
+            return False
+        if self._corked:
+            self._flush_corked()
+        start_ns = now_ns = perf_counter_ns()
+        if start_ns - self._last_handled_ns > FOLLOW_UP_NS:
+            return False
+        deadline_ns = min(deadline_ns, self._last_handled_ns + FOLLOW_UP_NS)
+        poll = self.selector.readiness.poll
+        is_ready = False
+        while now_ns < deadline_ns and not is_ready:
+            is_ready = bool(poll())
+            now_ns = perf_counter_ns()
+        self._spun_ns += now_ns - start_ns
+        if not is_ready:
+            self._gap_ns = FOLLOW_UP_NS + 1
+        return is_ready
 
     def receive(self, channel: Channel, frame: memoryview, memory_bytes: int) -> None:
         """A frame is complete: make it a request, or hang up."""
@@ -143,6 +184,7 @@ class Plane:
         metrics = self.metrics
         handle = self.handler.handle
         now_ns = perf_counter_ns()
+        self._gap_ns = now_ns - self._last_handled_ns
         while requests:
             request = requests.popleft()
             start_ns = request.request_dequeue_time_ns = now_ns
@@ -163,6 +205,7 @@ class Plane:
                 now_ns = self._process_responses(deadline_ns)
             if now_ns >= deadline_ns:
                 break
+        self._last_handled_ns = now_ns
         return now_ns
 
     def _check_slow_handler(self, request: Request, handler_ns: int) -> None:

@@ -14,6 +14,9 @@ class Turnable(Protocol):
     def fileno(self) -> int:
         """Readable when there is something to do."""
 
+    def is_due(self) -> bool:
+        """Whether there is something to do now."""
+
     def turn(self, now_ms: int) -> bool:
         """Do some of it; returns whether there is more."""
 
@@ -55,14 +58,19 @@ class Reactor:
         return self._loop.call_later(delay_ms / 1000, call)
 
     def _scheduled_turn(self) -> None:
+        """A turn that somebody asked for: there may be chores that no descriptor tells of."""
         self._is_scheduled = False
+        for plane in self._first:
+            if plane.turn(self._clock.monotonic_ms()):
+                self.wakeup()
         self._turn()
 
     def _turn(self) -> None:
         now_ms = self._clock.monotonic_ms()
         more = False
         for plane in self._first:
-            more |= plane.turn(now_ms)
+            if plane.is_due():  # to look costs a tenth of a turn
+                more |= plane.turn(now_ms)
         for plane in self._rest:
             more |= plane.turn(now_ms)
         if more:

@@ -117,6 +117,10 @@ class SocketServer:
         """The descriptor that tells of work; for the reactor."""
         return self.selector.readiness.fileno()
 
+    def is_due(self) -> bool:
+        """Whether the plane has something to do; for the reactor."""
+        return self.plane.is_due()
+
     def turn(self, now_ms: int) -> bool:
         """A turn of the plane; for the reactor."""
         return self.plane.turn(now_ms)
