@@ -72,6 +72,7 @@ class Plane:
         self._update_metrics = request_metrics.update
         self._requests = request_channel.requests
         self._responses = request_channel.responses
+        self._seen_enabled: set[tuple[ApiKey, int]] = set()
         self._corked: dict[Channel, None] = {}
         self._finished: list[Request] = []
         self._turn_start_cpu_ns = 0
@@ -159,7 +160,11 @@ class Plane:
         try:
             header, position = parse_request_header(frame)
             api_key, version, _correlation_id, _client_id = header
-            if not self._is_enabled(api_key, version) and api_key is not _API_VERSIONS:
+            if (
+                (api_key, version) not in self._seen_enabled
+                and not self._is_enabled_at_first(api_key, version)
+                and api_key is not _API_VERSIONS
+            ):
                 self._refuse(
                     channel,
                     memory_bytes,
@@ -170,6 +175,13 @@ class Plane:
             self._refuse(channel, memory_bytes, str(error))
             return
         self._requests.append(Request(channel, header, frame[position:], size, memory_bytes, now_ns))
+
+    def _is_enabled_at_first(self, api_key: ApiKey, version: int) -> bool:
+        """Ask whether a version is served, and remember a yes: there are a few hundred of them at most."""
+        is_enabled = self._is_enabled(api_key, version)
+        if is_enabled:
+            self._seen_enabled.add((api_key, version))
+        return is_enabled
 
     def _refuse(self, channel: Channel, memory_bytes: int, reason: str) -> None:
         _log.warning("Closing socket for %s because of error: %s", channel.connection_id, reason)
@@ -201,10 +213,10 @@ class Plane:
             metrics.handler_busy_ns += handler_ns
             if handler_ns > SLOW_CALLBACK_NS:
                 self._check_slow_handler(request, handler_ns)
-            if responses:
-                now_ns = self._process_responses(deadline_ns)
             if now_ns >= deadline_ns:
                 break
+        if responses:
+            now_ns = self._process_responses(deadline_ns)
         self._last_handled_ns = now_ns
         return now_ns
 
@@ -289,7 +301,7 @@ class Plane:
             corked += data
             channel.corked_requests.append(request)
             self._corked[channel] = None
-            self.selector.response_sent(channel)
+            self.selector.response_sent(channel, has_frame=True)
             return perf_counter_ns()
         if corked:
             corked += data

@@ -228,13 +228,16 @@ class Selector:
         if event is not MuteEvent.THROTTLE_STARTED:
             self.try_unmute(channel)
 
-    def response_sent(self, channel: Channel) -> None:
-        """``handle_mute_event`` for what happens to every request; the common way is written out."""
+    def response_sent(self, channel: Channel, *, has_frame: bool = False) -> None:
+        """``handle_mute_event`` for what happens to every request; the common way is written out.
+
+        ``has_frame``: the caller knows that another one waits.
+        """
         if channel.mute_state is not _RECEIVED or channel.closing or channel.send is not None or not self._is_reading:
             self.handle_mute_event(channel, MuteEvent.RESPONSE_SENT)
             return
         channel.mute_state = _NOT_MUTED
-        if channel.frames.has_frame():
+        if has_frame or channel.frames.has_frame():
             self._to_read[channel] = True
         if not channel.interest & READ:
             self._set_interest(channel, channel.interest | READ)
