@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.broker import clients, consume, footprint, produce
+from bench.broker import clients, consume, controller, footprint, produce
 from bench.broker.arena import Arena
 from bench.measure import Row
 from bench.workload import scratch_directory
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[Arena], None]] = {
     "memory": footprint.memory,
     "produce": produce.small,
     "large": produce.large,
+    "controller": controller.controller,
     "sync": clients.sync,
     "librdkafka": clients.throughput,
     "profiles": clients.profiles,

@@ -26,7 +26,7 @@ from tests.ottla_broker import OttlaBroker
 
 FRAMES = 100_000
 SEED = int(os.environ.get("OTTLA_FUZZ_SEED", "4"))
-MEMORY_GROWTH_MAX = 0.08
+MEMORY_GROWTH_MAX = 0.04
 RETURN_WHAT_IS_FREED = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from ottla.common.endpoint import Endpoint
 from ottla.metrics.registry import Registry
@@ -104,6 +104,18 @@ class ManualReactor:
         self.timers.append((delay_ms, call))
 
 
+class HasDescriptor(Protocol):
+    def fileno(self) -> int: ...
+
+
+def is_ready(timeout_s: float, *waited_for: HasDescriptor, event: int = select.POLLIN) -> bool:
+    """Whether one becomes ready in time; select knows no descriptors beyond 1,023, which other tests may hold."""
+    poll = select.poll()
+    for each in waited_for:
+        poll.register(each.fileno(), event)
+    return bool(poll.poll(timeout_s * 1000))
+
+
 class Client:
     """A blocking client with a time limit."""
 
@@ -118,7 +130,7 @@ class Client:
         self.send(request_frame(correlation_id, payload))
 
     def has_input(self) -> bool:
-        return bool(select.select([self.socket], [], [], 0)[0])
+        return is_ready(0, self.socket)
 
     def is_closed(self) -> bool:
         """Whether the server has hung up; only for clients that expect no response."""
@@ -210,7 +222,7 @@ class Server:
     def turn(self, *, wait: bool = True) -> bool:
         """One turn, after something is ready or at once."""
         if wait:
-            assert select.select([self.server], [], [], PATIENCE_S)[0], "nothing became ready"
+            assert is_ready(PATIENCE_S, self.server), "nothing became ready"
         return self.server.turn(self.clock.monotonic_ms())
 
     def until(self, condition: Callable[[], bool]) -> None:
@@ -224,7 +236,7 @@ class Server:
 
     def quiet(self) -> None:
         """Turns, until there is nothing to do."""
-        while self.turn(wait=False) or select.select([self.server], [], [], 0)[0]:
+        while self.turn(wait=False) or is_ready(0, self.server):
             pass
 
     def receive(self, client: Client, size: int) -> bytes:
@@ -239,7 +251,7 @@ class Server:
                     assert chunk, "the server hung up"
                     data += chunk
                 else:
-                    select.select([client.socket.fileno(), self.server.fileno()], [], [], 0.01)
+                    is_ready(0.01, client.socket, self.server)
         finally:
             client.socket.settimeout(PATIENCE_S)
         return bytes(data)

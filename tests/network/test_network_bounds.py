@@ -9,7 +9,7 @@ import pytest
 from ottla.network import plane, send
 from ottla.network.mute_state import MuteState
 from ottla.network.selector import RECEIVE_BUFFER_BYTES
-from tests.network.server_harness import Echo, Parking, Server, answer, answer_all, request_frame
+from tests.network.server_harness import Echo, Parking, Server, answer, answer_all, is_ready, request_frame
 
 
 def test_bounded_request_queue(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_output_to_a_reader_that_does_not_read() -> None:
                 sent += client.socket.send(data[sent : sent + size])
                 continue
             server.quiet()
-            if not select.select([], [client.socket], [], 0.02)[1]:
+            if not is_ready(0.02, client.socket, event=select.POLLOUT):
                 break
         assert sent < len(data), "TCP pushed back on the sender"
         (channel,) = server.channels

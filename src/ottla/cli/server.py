@@ -24,7 +24,7 @@ from ottla.server.storage import format_if_new
 
 logger = logging.getLogger(__name__)
 
-_GC_THRESHOLD: Final = 70_000
+_GC_THRESHOLD: Final = 10_000
 DEFAULT_DATA_DIRECTORY: Final = "ottla-data"
 DEFAULTS: Final[Mapping[str, str]] = {
     "process.roles": "broker,controller",
@@ -110,10 +110,10 @@ async def _run(config: KafkaConfig, *, format_new: bool) -> int:
 
 
 def _settle_garbage_collector() -> None:
-    """Let it pass over what was loaded, and look a hundred times less often for cycles, of which a request has none."""
+    """Let it pass over what was loaded, and look less often for cycles, of which a request has none."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD, 20, 100)
+    gc.set_threshold(_GC_THRESHOLD, 10, 10)
 
 
 def _say(line: str) -> None:
