@@ -107,6 +107,8 @@ class Plane:
             while True:
                 received = selector.poll(request_channel.room, deadline_ns, now_ms)
                 if not requests:
+                    if selector.has_written and perf_counter_ns() < deadline_ns:
+                        continue
                     if self._is_followed_up(deadline_ns):
                         continue
                     break

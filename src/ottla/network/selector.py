@@ -58,6 +58,8 @@ class Selector:
         self._to_read: dict[Channel, bool] = {}
         """The line of those to be read from, and whether that means a frame that has been received already."""
         self._to_write: dict[Channel, None] = {}
+        self.has_written = False
+        """Whether the last poll had something to write: those who read it may have made room for more."""
         self._awaiting_memory: dict[Channel, None] = {}
         self.foreign_events: list[int] = []
         """Ready descriptors that are no connections: the acceptors'."""
@@ -101,6 +103,7 @@ class Selector:
                 self._set_interest(channel, channel.interest & ~READ)
             elif channel not in to_read:
                 to_read[channel] = False
+        self.has_written = bool(self._to_write)
         if self._to_write:
             self._write_some(deadline_ns)
         if not to_read:
