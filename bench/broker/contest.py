@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.broker import clients, consume, controller, footprint, produce
+from bench.broker import clients, consume, controller, footprint, nodes, produce
 from bench.broker.arena import Arena
 from bench.measure import Row
 from bench.workload import scratch_directory
@@ -41,6 +41,10 @@ def run(arguments: Sequence[str] = ()) -> list[Row]:
         f"load average before: {os.getloadavg()[0]:.1f}; anything above {IDLE_LOAD} belongs to somebody else",
         flush=True,
     )
+    if "ottla" in names:
+        print(
+            "Ottla's hot path is", "compiled" if nodes.COMPILED.is_dir() else "not compiled: see make bench", flush=True
+        )
     with scratch_directory() as directory:
         arena = Arena(names, oracle, Path(directory), quick=options.quick)
         try:

@@ -347,6 +347,7 @@ def test_network_thread_time_is_told_to_the_quota() -> None:
         assert told[0] > 0
 
 
+@pytest.mark.uncompiled
 def test_slow_handlers_are_counted(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """The log names the handler, but not more than once a second."""
     with Server() as server, caplog.at_level(logging.WARNING):

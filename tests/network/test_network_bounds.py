@@ -12,6 +12,7 @@ from ottla.network.selector import RECEIVE_BUFFER_BYTES
 from tests.network.server_harness import Echo, Parking, Server, answer, answer_all, is_ready, request_frame
 
 
+@pytest.mark.uncompiled
 def test_bounded_request_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed 004: a full request channel stops reading; it goes on when handlers have caught up."""
     monkeypatch.setattr(plane, "SLICE_NS", 0)  # a turn handles one request: handlers fall behind
@@ -91,6 +92,7 @@ def test_memory_that_is_freed_within_a_turn_is_not_forgotten() -> None:
         server.until(lambda: len(server.finished.requests) == 6)  # fails if it waits for nothing
 
 
+@pytest.mark.uncompiled
 def test_many_answers_at_once_are_written_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A high watermark that completes a thousand fetches must not hold the reactor."""
     parking = Parking()

@@ -83,6 +83,7 @@ def test_read_only_records_are_copied(readonly: type[bytes]) -> None:
     assert not info.recompressed
 
 
+@pytest.mark.uncompiled
 def test_the_view_that_is_returned_agrees_with_the_bytes() -> None:
     for policy in (
         AppendPolicy(),
@@ -198,6 +199,7 @@ def test_all_records_at_fault_are_named_and_three_are_shown() -> None:
     assert "batchIndex=3" not in str(refusal.value)
 
 
+@pytest.mark.uncompiled
 def test_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validator, "DECOMPRESSED_BYTES_MAX", 10_000)
     records = raw_batch((RawRecord(value=bytes(20_000)),), attributes=1)

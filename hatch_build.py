@@ -1,0 +1,78 @@
+"""Compiles the modules that every produce goes through, for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1.
+
+mypyc turns them into C; a compiler must be there. The .py files stay in the wheel, and a checkout runs as it is.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMPILED = (
+    "log/log",
+    "log/segment",
+    "metrics/histogram",
+    "metrics/request_metrics",
+    "network/channel",
+    "network/frames",
+    "network/plane",
+    "network/request",
+    "network/request_channel",
+    "network/request_metrics",
+    "network/selector",
+    "protocol/headers",
+    "protocol/single_produce",
+    "protocol/varint",
+    "records/append_info",
+    "records/batch",
+    "records/validator",
+    "replication/append_result",
+    "replication/appender",
+    "server/handlers/produce",
+)
+
+
+class CompiledModules(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds the extension modules to the wheel, which is then for one platform and one Python."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile in a directory of its own, so that nothing is left in the sources."""
+        if version == "editable":
+            return
+        self._scratch = tempfile.mkdtemp(prefix="ottla-compile-")
+        sources, built = Path(self._scratch, "src"), Path(self._scratch, "lib")
+        shutil.copytree(Path(self.root, "src"), sources, ignore=shutil.ignore_patterns("__pycache__"))
+        _compile(sources, built)
+        for library in sorted(built.rglob("*.so")):
+            build_data["force_include"][str(library)] = str(library.relative_to(built))
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        """Remove that directory."""
+        if version != "editable":
+            shutil.rmtree(self._scratch)
+
+
+def _compile(sources: Path, built: Path) -> None:
+    from mypyc.build import mypycify
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+
+    before = os.getcwd()
+    os.chdir(sources)
+    try:
+        options = ["--strict", "--explicit-package-bases", "--namespace-packages", "--ignore-missing-imports"]
+        extensions = mypycify([*options, *(f"ottla/{name}.py" for name in COMPILED)], opt_level="3", debug_level="0")
+        command = build_ext(Distribution({"name": "ottla", "ext_modules": extensions}))
+        command.build_lib = str(built)
+        command.build_temp = str(sources / "build")
+        command.ensure_finalized()
+        command.run()
+    finally:
+        os.chdir(before)
