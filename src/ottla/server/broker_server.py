@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
@@ -26,6 +25,7 @@ from ottla.runtime.port import Runtime
 from ottla.server.api_tables import BROKER_APIS
 from ottla.server.authorizer import Authorizer
 from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.background import Background
 from ottla.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle, BrokerState
 from ottla.server.broker_publisher import BrokerMetadataPublisher
 from ottla.server.broker_session import BrokerSession
@@ -63,6 +63,7 @@ class BrokerServer:
         registry: Registry,
         authorizer: Authorizer,
         quotas: Quotas,
+        fatal_fault: Callable[[str, BaseException], None],
     ) -> None:
         static = config.static
         server = static.server
@@ -73,7 +74,7 @@ class BrokerServer:
         self._authorizer = authorizer
         self._channel = channel
         self._cluster_id = cluster_id
-        self._tasks: list[asyncio.Task[None]] = []
+        self._background = Background(fatal_fault)
         self.log_manager = log_manager
         self.metadata = MetadataCache("broker", kraft_version)
         self._reaper = Reaper(loop, runtime.clock)
@@ -187,18 +188,15 @@ class BrokerServer:
         await self.log_manager.load()
         await self._publisher.follow_next()
         await self.replicas.put_aside_strays()
-        self._spawn(self._publisher.run(), "broker-metadata-publisher")
-        self._spawn(self._housekeeping.run(), "log-housekeeping")
-        self._spawn(self._checkpoint_high_watermarks(), "high-watermark-checkpoint")
+        self._background.spawn(self._publisher.run(), "broker-metadata-publisher")
+        self._background.spawn(self._housekeeping.run(), "log-housekeeping")
+        self._background.spawn(self._checkpoint_high_watermarks(), "high-watermark-checkpoint")
         await self._session.reach(BrokerState.RECOVERY)
         ready = asyncio.ensure_future(self._authorizer.start())
         await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
         self.lifecycle.set_ready_to_unfence()
         self._session.nudge()
         await self._session.reach(BrokerState.RUNNING)
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work, name=name))
 
     async def _settled(self) -> None:
         await self._publisher.settled()
@@ -246,9 +244,7 @@ class BrokerServer:
         self._reaper.stop()
         self._directories.stop()
         self._housekeeping.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
         await self._dispatcher.drain()
         self.lifecycle.stopped()
         self._set_state(self.lifecycle.state)

@@ -36,6 +36,7 @@ from ottla.records.control_messages import Endpoint as VoterEndpoint
 from ottla.runtime.port import Runtime
 from ottla.server.api_tables import CONTROLLER_APIS
 from ottla.server.authorizer import Authorizer
+from ottla.server.background import Background
 from ottla.server.controller_channel import LocalControllerChannel
 from ottla.server.dispatch import Dispatcher
 from ottla.server.error_metrics import ErrorMetrics
@@ -70,7 +71,7 @@ class ControllerServer:
         self._runtime = runtime
         self._config = static
         self._authorizer = authorizer
-        self._tasks: list[asyncio.Task[None]] = []
+        self._background = Background(fatal_fault)
         self._incarnation_id = Uuid.random(runtime.rng)
         endpoints = static.listeners.controller_endpoints
         self.metadata = MetadataCache("controller", lambda: self.raft.kraft_version)
@@ -181,12 +182,9 @@ class ControllerServer:
             self._runtime.clock.now_ms(),
         )
         self.loader.install_publishers([self.metadata, SnapshotGenerator(self._runtime, self.raft, policy)])
-        loop = asyncio.get_running_loop()
-        self._tasks += [
-            loop.create_task(self.raft.run(), name="raft-housekeeping"),
-            loop.create_task(self.controller.run(), name="controller-periodic-tasks"),
-            loop.create_task(self._register(), name="controller-registration"),
-        ]
+        self._background.spawn(self.raft.run(), "raft-housekeeping")
+        self._background.spawn(self.controller.run(), "controller-periodic-tasks")
+        self._background.spawn(self._register(), "controller-registration")
         ready = asyncio.ensure_future(self._authorizer.start())
         await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
 
@@ -222,9 +220,7 @@ class ControllerServer:
         """Close the listeners, stop deciding, and close the metadata log."""
         await self.socket_server.stop()
         self.controller.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
         await self._dispatcher.drain()
         try:
             await self.raft.stop()

@@ -115,6 +115,7 @@ class Node:
             registry=self.registry,
             authorizer=authorizer,
             quotas=Unlimited(),
+            fatal_fault=self._fatal_fault,
         )
         register_process(self.registry)
         register_log_manager(self.registry, log_manager, runtime.clock.now_ms)

@@ -1,0 +1,34 @@
+"""The tasks that a node keeps going beside its requests."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class Background:
+    """Tasks that live as long as their owner.
+
+    Nobody awaits them, so one that fails is told at once, as a fault that the node cannot live with: a broker that no
+    longer follows its metadata, say, would go on serving what is not so.
+    """
+
+    def __init__(self, fatal_fault: Callable[[str, BaseException], None]) -> None:
+        self._fatal_fault = fatal_fault
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Begin."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fatal_fault(f"{task.get_name()} has failed", error)
+
+    async def stop(self) -> None:
+        """End all of them, and return when they have."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
