@@ -14,21 +14,24 @@ class Background:
 
     def __init__(self, fatal_fault: Callable[[str, BaseException], None]) -> None:
         self._fatal_fault = fatal_fault
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
         """Begin."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         task.add_done_callback(self._ended)
-        self._tasks.append(task)
+        self._tasks[task] = None
+        return task
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._fatal_fault(f"{task.get_name()} has failed", error)
 
     async def stop(self) -> None:
         """End all of them, and return when they have."""
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -140,7 +140,7 @@ class BrokerServer:
             on_state=self._set_state,
         )
         self._publisher = BrokerMetadataPublisher(self._show, self._follow, self._session.published)
-        self._config_publisher = DynamicConfigPublisher(config, self._reconfigure)
+        self._config_publisher = DynamicConfigPublisher(config, self._reconfigure, self._background)
         self._leader_recovery = LeaderRecovery(node_id, channel, lambda: self.lifecycle.broker_epoch)
         self._housekeeping = Housekeeping(runtime, log_manager)
         registry.gauge(

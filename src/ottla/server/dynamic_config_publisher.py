@@ -10,6 +10,7 @@ from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.loader import MetadataPublisher
 from ottla.metadata.manifest import LoaderManifest
+from ottla.server.background import Background
 
 CLUSTER_DEFAULT: Final = ""
 
@@ -19,9 +20,12 @@ class DynamicConfigPublisher(MetadataPublisher):
 
     name = "DynamicConfigPublisher"
 
-    def __init__(self, config: DynamicConfig, apply: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self, config: DynamicConfig, apply: Callable[[], Coroutine[Any, Any, None]], background: Background
+    ) -> None:
         self._config = config
         self._apply = apply
+        self._background = background
         self._broker = str(config.static.kraft.node_id)
         self._applying: asyncio.Task[None] | None = None
 
@@ -37,7 +41,7 @@ class DynamicConfigPublisher(MetadataPublisher):
         if ConfigResource(ConfigResourceType.BROKER, self._broker) in changes:
             changed |= self._config.update_broker(configs.properties(ConfigResourceType.BROKER, self._broker))
         if changed:
-            self._applying = asyncio.get_running_loop().create_task(self._apply_after(self._applying))
+            self._applying = self._background.spawn(self._apply_after(self._applying), "dynamic-config")
 
     async def _apply_after(self, previous: "asyncio.Task[None] | None") -> None:
         if previous is not None:
