@@ -16,6 +16,7 @@ from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
 from ottla.controller.settings import ControllerRequestContext
 from ottla.metadata.image.configs import ConfigResourceType
 from ottla.network.request import RequestContext
+from ottla.protocol.message import Message
 from ottla.server.authorizer import CLUSTER_NAME, AclOperation, Authorizer, ResourceType
 from ottla.server.services import BrokerServices, ControllerServices, controller_context
 
@@ -55,6 +56,7 @@ class Config(Protocol):
 
 
 R = TypeVar("R", bound=Resource)
+A = TypeVar("A", bound=Message)
 
 
 class Outcome(NamedTuple):
@@ -179,6 +181,19 @@ async def settle(
             logger.error("The controller returned fewer results than expected: there is none for %s", _named(resource))
         outcomes.append((resource, outcome or NOT_ANSWERED))
     return outcomes
+
+
+def resource_responses(kind: type[A], outcomes: Sequence[tuple[Resource, Outcome]]) -> list[A]:
+    """What became of each resource, as both APIs that alter configurations answer it; each has a class of its own."""
+    return [
+        kind(
+            error_code=outcome.error_code,
+            error_message=outcome.error_message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, outcome in outcomes
+    ]
 
 
 def refuse_all(resources: Sequence[R], error: KafkaError) -> list[tuple[R, Outcome]]:

@@ -24,6 +24,7 @@ from ottla.server.config_admin import (
     require_each_once,
     require_own_broker,
     require_well_formed,
+    resource_responses,
     settle,
 )
 from ottla.server.services import BrokerServices, ControllerServices
@@ -80,17 +81,7 @@ def error_response(body: AlterConfigsRequest, error: KafkaError) -> AlterConfigs
 
 
 def _response(outcomes: Sequence[tuple[AlterConfigsResource, Outcome]]) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=outcome.error_code,
-                error_message=outcome.error_message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        ]
-    )
+    return AlterConfigsResponse(responses=resource_responses(AlterConfigsResourceResponse, outcomes))
 
 
 APIS: Final = (

@@ -27,6 +27,7 @@ from ottla.server.config_admin import (
     require_each_once,
     require_own_broker,
     require_well_formed,
+    resource_responses,
     settle,
 )
 from ottla.server.services import BrokerServices, ControllerServices
@@ -103,17 +104,7 @@ def error_response(body: IncrementalAlterConfigsRequest, error: KafkaError) -> I
 
 
 def _response(outcomes: Sequence[tuple[AlterConfigsResource, Outcome]]) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=outcome.error_code,
-                error_message=outcome.error_message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        ]
-    )
+    return IncrementalAlterConfigsResponse(responses=resource_responses(AlterConfigsResourceResponse, outcomes))
 
 
 APIS: Final = (
