@@ -19,11 +19,13 @@ def open_files(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def growth(samples: Sequence[int]) -> float:
-    """By what share the last third of the samples lies above the one before it.
+def growth(samples: Sequence[int], *, since_start: bool = False) -> float:
+    """By what share the last third of the samples lies above the one before it, or above the first.
 
-    The first is warming up: topics are made, APIs are compiled, caches fill. Medians, so that one peak says nothing.
+    Memory warms up in the first third: topics are made, APIs are compiled, caches fill. Files come and go with topics
+    from the beginning on. Medians, so that one peak says nothing.
     """
     third = len(samples) // 3
     assert third > 0, "too few samples to compare"
-    return median(samples[-third:]) / median(samples[-2 * third : -third]) - 1
+    before = samples[:third] if since_start else samples[-2 * third : -third]
+    return median(samples[-third:]) / median(before) - 1
