@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
-from ottla.controller.completion import Completion
+from ottla.runtime.completion import Completion
 from ottla.controller.quorum_controller import QuorumController
 from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.controller.state import ControllerState

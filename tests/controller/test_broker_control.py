@@ -7,7 +7,7 @@ import pytest
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.uuid import Uuid
-from ottla.controller.completion import Completion
+from ottla.runtime.completion import Completion
 from ottla.metadata.directory_id import UNASSIGNED
 from ottla.metadata.features import METADATA_VERSION
 from ottla.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord, UnregisterBrokerRecord

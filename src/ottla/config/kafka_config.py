@@ -9,19 +9,37 @@ from ottla.config.definition import logger
 from ottla.config.dynamic_keys import LISTENER_CONFIG
 from ottla.config.kafka_config_rules import validate_values
 from ottla.config.listeners import Listeners, config_prefix
-from ottla.config.sections import KraftConfig, NetworkConfig, ReplicationConfig, ServerConfig
+from ottla.config.sections import (
+    GroupCoordinatorConfig,
+    KraftConfig,
+    NetworkConfig,
+    ReplicationConfig,
+    ServerConfig,
+    TransactionConfig,
+)
 from ottla.config.values import ConfigValue
 
 
 class KafkaConfig:
     """All broker keys of a node, by room.
 
-    ``log``, ``network``, ``kraft``, ``server`` and ``replication`` hold the values; ``listeners`` is what the listener
-    keys say together. ``originals`` is what was set, as text, with node.id and broker.id standing for each other;
+    ``log``, ``network``, ``kraft``, ``server``, ``replication``, ``group`` and ``transaction`` hold the values;
+    ``listeners`` is what the listener keys say together. ``originals`` is what was set, as text, with node.id and broker.id standing for each other;
     ``values`` has every key's typed value.
     """
 
-    __slots__ = ("kraft", "listeners", "log", "network", "originals", "replication", "server", "values")
+    __slots__ = (
+        "group",
+        "kraft",
+        "listeners",
+        "log",
+        "network",
+        "originals",
+        "replication",
+        "server",
+        "transaction",
+        "values",
+    )
 
     def __init__(self, originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
         self.originals = originals
@@ -31,6 +49,8 @@ class KafkaConfig:
         self.kraft = KraftConfig.from_values(values)
         self.server = ServerConfig.from_values(values)
         self.replication = ReplicationConfig.from_values(values)
+        self.group = GroupCoordinatorConfig.from_values(values)
+        self.transaction = TransactionConfig.from_values(values)
         self.listeners = Listeners.from_values(values, originals)
 
     @classmethod

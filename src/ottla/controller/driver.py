@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.controller.activation import activation_records
-from ottla.controller.completion import Completion
+from ottla.runtime.completion import Completion
 from ottla.controller.controller_metrics import ControllerMetrics
 from ottla.controller.effective_configs import static_min_insync_replicas
 from ottla.controller.heartbeats import BrokerHeartbeats

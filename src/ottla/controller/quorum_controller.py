@@ -6,7 +6,7 @@ from ottla.controller import brokers, configs, controllers, directories, feature
 from ottla.controller.alter_partition import alter_partition
 from ottla.controller.chores import ControllerChores
 from ottla.controller.cluster import check_broker_epoch
-from ottla.controller.completion import Completion
+from ottla.runtime.completion import Completion
 from ottla.controller.driver import ControllerDriver, RaftPort
 from ottla.controller.heartbeats import BrokerControlState
 from ottla.controller.partition_creation import create_partitions

@@ -1,0 +1,1 @@
+"""Coordinators: state machines that live on the partitions of an internal topic."""

@@ -1,0 +1,1 @@
+"""How partitions are given to the members of a consumer group."""

@@ -1,0 +1,1 @@
+"""The transaction coordinator: who may write as whom, and how transactions end."""
