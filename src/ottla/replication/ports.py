@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
+from ottla.log.transaction_operation import TransactionSupportedOperation
 
 
 class Brokers(Protocol):
@@ -31,13 +32,12 @@ class TxnVerifier(Protocol):
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
         *,
-        supports_epoch_bump: bool,
+        operation: TransactionSupportedOperation,
         verified: Verified,
     ) -> None:
         """Find out about ``partitions``; ``verified`` is called once, at once or later.
 
-        Producers of transactions v2 (``supports_epoch_bump``) do not add their partitions themselves: the broker does
-        so here.
+        Producers of transactions v2 do not add their partitions themselves: the broker does so here.
         """
 
 

@@ -11,6 +11,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.manager import LogManager
+from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.metadata.image.configs import ConfigResourceType
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.topics_delta import TopicsDelta
@@ -36,6 +37,7 @@ from ottla.replication.read_result import (
 )
 from ottla.replication.replica_metrics import BrokerTopicStats, ReplicaMetrics
 from ottla.replication.replica_mover import ReplicaMover
+from ottla.replication.transaction_verification import TransactionVerification
 from ottla.replication.transactional_produce import TransactionalProduce
 from ottla.runtime.port import Runtime
 
@@ -55,6 +57,8 @@ class ReplicaManager:
         purgatories: Purgatories,
         replica_lag_time_max_ms: int = 30_000,
         txn_verifier: TxnVerifier | None = None,
+        txn_retry_backoff_ms: int = 20,
+        txn_retry_timeout_ms: int = 100,
         directory_assignments: DirectoryAssignments | None = None,
     ) -> None:
         self.node_id = node_id
@@ -70,9 +74,15 @@ class ReplicaManager:
         self.append_records = appender.append_records
         self.append_one = appender.append_one
         self.respond_when_acknowledged = appender.respond_when_acknowledged
-        self._transactional = TransactionalProduce(
-            appender, self.partitions, txn_verifier or AllowAllTransactions(), runtime.clock
+        verification = TransactionVerification(
+            runtime,
+            self.partitions,
+            txn_verifier or AllowAllTransactions(),
+            retry_backoff_ms=txn_retry_backoff_ms,
+            retry_timeout_ms=txn_retry_timeout_ms,
         )
+        self.verify_transaction = verification.verify
+        self._transactional = TransactionalProduce(appender, verification)
         mover = ReplicaMover(runtime, log_manager, purgatories, directory_assignments)
         self.log_dirs = LogDirs(log_manager, self.partitions, mover)
         self._changes = PartitionChanges(
@@ -135,12 +145,11 @@ class ReplicaManager:
         respond: Respond,
         *,
         internal_topics_allowed: bool = False,
-        supports_epoch_bump: bool = False,
+        operation: TransactionSupportedOperation = TransactionSupportedOperation.DEFAULT_ERROR,
     ) -> None:
         """Append a client's records; those of a transaction after the coordinator has been asked.
 
-        ``supports_epoch_bump``: the client speaks transactions v2. INVALID_PRODUCER_ID_MAPPING is raised for a
-        transaction with records of two producers.
+        INVALID_PRODUCER_ID_MAPPING is raised for a transaction with records of two producers.
         """
         if transactional_id is None:
             self.append_records(
@@ -154,7 +163,7 @@ class ReplicaManager:
                 timeout_ms,
                 respond,
                 internal_topics_allowed=internal_topics_allowed,
-                supports_epoch_bump=supports_epoch_bump,
+                operation=operation,
             )
 
     # -- fetching -----------------------------------------------------------------------------------------------------

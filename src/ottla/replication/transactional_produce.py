@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, KafkaError
+from ottla.common.errors import ApiError
 from ottla.common.topic_partition import TopicPartition
-from ottla.log.verification import SENTINEL, VerificationGuard
+from ottla.log.transaction_operation import TransactionSupportedOperation
+from ottla.log.verification import VerificationGuard
 from ottla.records.batch import HEADER_BYTES, RecordBatch
 from ottla.replication.append_result import AppendResult
 from ottla.replication.appender import Appender, Entry, Respond
-from ottla.replication.hosted_partitions import HostedPartitions
-from ottla.replication.ports import TxnVerifier
-from ottla.runtime.port import Clock
+from ottla.replication.transaction_verification import TransactionVerification
 
 _UNAVAILABLE: Final = frozenset(
     {
@@ -28,11 +27,9 @@ _UNAVAILABLE: Final = frozenset(
 class TransactionalProduce:
     """Asks, then appends what may be appended."""
 
-    def __init__(self, appender: Appender, partitions: HostedPartitions, verifier: TxnVerifier, clock: Clock) -> None:
+    def __init__(self, appender: Appender, verification: TransactionVerification) -> None:
         self._appender = appender
-        self._partitions = partitions
-        self._verifier = verifier
-        self._clock = clock
+        self._verification = verification
 
     def produce(
         self,
@@ -43,40 +40,20 @@ class TransactionalProduce:
         respond: Respond,
         *,
         internal_topics_allowed: bool = False,
-        supports_epoch_bump: bool,
+        operation: TransactionSupportedOperation,
     ) -> None:
-        """As :meth:`Appender.append_records`; INVALID_PRODUCER_ID_MAPPING is raised for records of two producers.
-
-        ``supports_epoch_bump``: the client speaks transactions v2.
-        """
+        """As :meth:`Appender.append_records`; INVALID_PRODUCER_ID_MAPPING is raised for records of two producers."""
         batches = {entry[0]: batch for entry in entries if (batch := _transactional_batch(entry[2])) is not None}
         producers = {(batch.producer_id, batch.producer_epoch) for batch in batches.values()}
         if len(producers) > 1:
             raise ApiError(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID"
             )
-        errors: dict[TopicPartition, int] = {}
-        guards: dict[TopicPartition, VerificationGuard] = {}
-        for topic_partition, batch in batches.items():
-            try:
-                log = self._partitions.require(topic_partition).leader_log()
-                guard = log.producer_state.maybe_start_transaction_verification(
-                    batch.producer_id,
-                    batch.base_sequence,
-                    batch.producer_epoch,
-                    supports_epoch_bump,
-                    self._clock.now_ms(),
-                )
-            except KafkaError as error:
-                errors[topic_partition] = error.code
-                continue
-            if guard is not SENTINEL:
-                guards[topic_partition] = guard
 
-        def verified(refused: Mapping[TopicPartition, int]) -> None:
+        def verified(errors: Mapping[TopicPartition, int], guards: Mapping[TopicPartition, VerificationGuard]) -> None:
             results = {
-                topic_partition: _refusal(code, supports_epoch_bump)
-                for topic_partition, code in (errors | dict(refused)).items()
+                topic_partition: _refusal(code, operation.supports_epoch_bump)
+                for topic_partition, code in errors.items()
             }
             self._appender.append_records(
                 [entry for entry in entries if entry[0] not in results] if results else entries,
@@ -87,16 +64,16 @@ class TransactionalProduce:
                 verification_guards=guards,
             )
 
-        if not guards:
-            verified({})
+        if not producers:
+            verified({}, {})
             return
         ((producer_id, producer_epoch),) = producers
-        self._verifier.verify(
+        self._verification.verify_with_retries(
             transactional_id,
             producer_id,
             producer_epoch,
-            list(guards),
-            supports_epoch_bump=supports_epoch_bump,
+            {topic_partition: batch.base_sequence for topic_partition, batch in batches.items()},
+            operation=operation,
             verified=verified,
         )
 

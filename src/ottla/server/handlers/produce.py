@@ -15,6 +15,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRecordError, KafkaError, UnsupportedCompressionTypeError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.network.request import Request
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.file_slice import FileSlice
@@ -43,7 +44,6 @@ logger = logging.getLogger(__name__)
 _BY_TOPIC_ID: Final = 13
 _NAMES_LEADER: Final = 10
 _ZSTD_FROM: Final = 7
-_TRANSACTIONS_V2_FROM: Final = 12
 _WRITE: Final = AclOperation.WRITE
 _TOPIC: Final = ResourceType.TOPIC
 _ADMIN_CLIENT: Final = "__admin_client"
@@ -128,7 +128,7 @@ def _produce(services: BrokerServices, request: Request) -> None:
                 body.timeout_ms,
                 produce.respond,
                 internal_topics_allowed=header.client_id == _ADMIN_CLIENT,
-                supports_epoch_bump=header.api_version >= _TRANSACTIONS_V2_FROM,
+                operation=TransactionSupportedOperation.of_produce(header.api_version),
             )
         except KafkaError as error:
             produce.fail(error)
