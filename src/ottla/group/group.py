@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from enum import StrEnum
 
+from ottla.common.uuid import Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.protocol.messages.list_groups import ListedGroup
 
@@ -17,8 +18,8 @@ class GroupType(StrEnum):
     STREAMS = "streams"
 
 
-CommitPartitionValidator = Callable[[str, int], None]
-"""Takes a topic's name and a partition; raises if the committing member may not commit for it."""
+CommitPartitionValidator = Callable[[str, Uuid, int], None]
+"""Takes a topic's name and id and a partition; raises if the committing member may not commit for it."""
 
 
 class Group(ABC):
