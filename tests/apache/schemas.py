@@ -51,7 +51,10 @@ class Comparison(NamedTuple):
         assert field.tag == schema.get("tag", -1), where
         assert field.flexible == (schema.get("flexibleVersions") != "none"), where
         default = getattr(field.default, "bytes", field.default)
-        assert (type(default), default) == (type(_default(schema)), _default(schema)), where
+        if isinstance(field.type, type) and "nullableVersions" in schema and schema.get("default") != "null":
+            assert default == field.type(), where
+        else:
+            assert (type(default), default) == (type(_default(schema)), _default(schema)), where
         kind, element = schema["type"], field.type
         if kind.startswith("[]"):
             assert isinstance(element, ArrayOf), where
@@ -76,8 +79,8 @@ def _snake_case(name: str) -> str:
 def _default(schema: Schema) -> object:
     """A field's default as Ottla declares it.
 
-    A struct's is None, which stands for the struct with its defaults; that of records, which Apache leaves at null, is
-    something that can be written.
+    A struct's is None, which stands for the struct with its defaults (unless it may be null); that of records, which
+    Apache leaves at null, is something that can be written.
     """
     text = schema.get("default")
     kind = schema["type"]

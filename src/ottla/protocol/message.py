@@ -107,7 +107,8 @@ def field(
     """Declare a field: its type, the versions that have it, and those in which it may be null or is a tagged field.
 
     ``flexible=False`` keeps the old string format in flexible versions, as the request header's client id needs. A
-    struct's default None stands for the struct with all its defaults, unless the field may be null.
+    struct's default None stands for the struct with all its defaults, unless the field may be null: then that struct
+    itself is the default where Apache's schema does not say null.
     """
     return Field(kind, versions, default=default, nullable=nullable, tag=tag, tagged=tagged, flexible=flexible)
 

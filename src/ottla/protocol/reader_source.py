@@ -148,7 +148,8 @@ class _ReaderSource:
         elif nullable:
             self._fixed("b", "n")
             self._end_run(indent)
-            self._emit(indent, f"{target} = None", "if n >= 0:")
+            is_there = "n > 0" if self.version in field.tagged else "n >= 0"  # a tagged null is 0, any other -1
+            self._emit(indent, f"{target} = None", f"if {is_there}:")
             made = self.struct(kind, indent + "    ")
             self._emit(indent, f"    {target} = {made}")
         else:

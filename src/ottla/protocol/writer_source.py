@@ -107,7 +107,8 @@ class _WriterSource:
     def _struct_value(self, field: Field, cls: type[Message], variable: str, indent: str) -> None:
         if self.version in field.nullable:
             self._end_run(indent)
-            self._emit(indent, f"if {variable} is None:", "    w.append(255)", "else:", "    w.append(1)")
+            null = 0 if self.version in field.tagged else 255  # Apache writes a varint before a tagged struct
+            self._emit(indent, f"if {variable} is None:", f"    w.append({null})", "else:", "    w.append(1)")
             self.struct(cls, variable, indent + "    ")
             return
         constructor = f"new_{cls.__name__}"
