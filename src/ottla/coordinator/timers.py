@@ -1,9 +1,13 @@
 """The timers of a coordinator shard: part of the machine, driven by the time that it is told."""
 
-from heapq import heappop, heappush
-from typing import NamedTuple
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
 
 from ottla.coordinator.result import TimerOperation
+
+_STALE_MAX: Final = 1024
+"""How many entries of the heap may have lost their timers before they are swept out."""
 
 
 class _Timer(NamedTuple):
@@ -18,9 +22,11 @@ class Timers:
     the earlier one, and looks again when that has come.
     """
 
-    __slots__ = ("_heap", "_timers")
+    __slots__ = ("_heap", "_on_earlier_deadline", "_timers")
 
-    def __init__(self) -> None:
+    def __init__(self, on_earlier_deadline: Callable[[int], None] = lambda _: None) -> None:
+        """``on_earlier_deadline`` is told when there is less time left than there was."""
+        self._on_earlier_deadline = on_earlier_deadline
         self._timers: dict[str, _Timer] = {}
         self._heap: list[tuple[int, str]] = []  # every timer has an entry at its deadline or before
 
@@ -32,7 +38,12 @@ class Timers:
         before = self._timers.get(key)
         self._timers[key] = _Timer(deadline_ms, operation)
         if before is None or deadline_ms < before.deadline_ms:
-            heappush(self._heap, (deadline_ms, key))
+            heap = self._heap
+            if len(heap) > _STALE_MAX + 2 * len(self._timers):
+                self._sweep()
+            if not heap or deadline_ms < heap[0][0]:
+                self._on_earlier_deadline(deadline_ms)
+            heappush(heap, (deadline_ms, key))
 
     def schedule_if_absent(self, key: str, deadline_ms: int, operation: TimerOperation) -> None:
         """As ``schedule``, unless ``key`` has a timer."""
@@ -65,3 +76,19 @@ class Timers:
                 return key, timer.operation
             heappush(heap, (timer.deadline_ms, key))
         return None
+
+    def shift(self, delta_ms: int) -> None:
+        """The clock was set: all deadlines are as far away as they were."""
+        self._timers = {
+            key: _Timer(timer.deadline_ms + delta_ms, timer.operation) for key, timer in self._timers.items()
+        }
+        self._sweep()
+
+    def clear(self) -> None:
+        """Forget all timers."""
+        self._timers.clear()
+        self._heap.clear()
+
+    def _sweep(self) -> None:
+        self._heap[:] = [(timer.deadline_ms, key) for key, timer in self._timers.items()]
+        heapify(self._heap)

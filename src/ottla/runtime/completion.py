@@ -39,6 +39,11 @@ class Completion(Awaitable[T], Generic[T]):
         """Whether ``result`` may be called."""
         return self._is_done
 
+    @property
+    def error(self) -> KafkaError | None:
+        """The error of a completion that is done and failed."""
+        return self._error
+
     def result(self) -> T:
         """The response; raises the error."""
         assert self._is_done, "the operation is not committed yet"

@@ -1,0 +1,61 @@
+"""Record batches of a coordinator, byte for byte as Apache's writes them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ottla.coordinator.record import CoordinatorRecord
+from ottla.coordinator.record_serde import RecordSerde
+from ottla.records.batch import HEADER_BYTES, NO_PRODUCER_ID, NO_SEQUENCE
+from ottla.records.builder import build_batch
+from ottla.records.compression import Compression
+from ottla.records.record import SimpleRecord
+
+_RECORD_OVERHEAD_BYTES: Final = 32
+"""More than lengths, deltas and attributes of a record take."""
+
+
+class BatchBuilder:
+    """Puts records into batches.
+
+    ``base_sequence`` is what Apache's coordinator puts there, which nobody reads: 0 for groups, -1 for transactions.
+    """
+
+    __slots__ = ("_base_sequence", "_compression")
+
+    def __init__(self, *, base_sequence: int = NO_SEQUENCE, compression: int = Compression.NONE) -> None:
+        self._base_sequence = base_sequence
+        self._compression = compression
+
+    def build(
+        self,
+        records: Sequence[CoordinatorRecord],
+        timestamp_ms: int,
+        producer_id: int,
+        producer_epoch: int,
+        max_bytes: int = 0,
+    ) -> Iterator[tuple[Sequence[CoordinatorRecord], bytearray]]:
+        """One batch, or with ``max_bytes`` as many as it takes; each with the records in it.
+
+        Batches are made one at a time: those before one that is refused have been appended.
+        """
+        start, size = 0, HEADER_BYTES
+        encoded: list[SimpleRecord] = []
+        for position, record in enumerate(records):
+            key, value = RecordSerde.encode(record)
+            record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_BYTES
+            if max_bytes and encoded and size + record_bytes > max_bytes:
+                yield records[start:position], self._batch(encoded, producer_id, producer_epoch)
+                start, size, encoded = position, HEADER_BYTES, []
+            encoded.append(SimpleRecord(timestamp_ms, key, value))
+            size += record_bytes
+        yield records[start:], self._batch(encoded, producer_id, producer_epoch)
+
+    def _batch(self, records: Sequence[SimpleRecord], producer_id: int, producer_epoch: int) -> bytearray:
+        return build_batch(
+            records,
+            compression=self._compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=self._base_sequence,
+            transactional=producer_id != NO_PRODUCER_ID,
+        )

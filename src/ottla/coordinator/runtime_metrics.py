@@ -1,0 +1,46 @@
+"""The metrics of a coordinator runtime, under Apache's names."""
+
+from collections.abc import Callable
+from typing import Final
+
+from ottla.metrics.histogram import Histogram
+from ottla.metrics.registry import Registry
+
+_US_PER_MS: Final = 1_000
+
+
+class CoordinatorRuntimeMetrics:
+    """What one kind of coordinator measures: ``group`` is the name of Apache's group of metrics.
+
+    Operations run to completion on the reactor, so there is no queue of events and no thread to be idle: Apache's
+    metrics of these are left out.
+    """
+
+    __slots__ = ("event_processing", "event_purgatory", "flush", "now_us", "partition_load", "partitions")
+
+    def __init__(self, registry: Registry, group: str, now_us: Callable[[], int]) -> None:
+        self.now_us = now_us
+        self.partitions = dict.fromkeys(("loading", "active", "failed"), 0)
+        prefix = f"kafka_server_{group.replace('-', '_')}"
+        for state in self.partitions:
+            registry.gauge(
+                f"{prefix}_num_partitions",
+                "Partitions of the coordinator in each state",
+                lambda state=state: float(self.partitions[state]),  # type: ignore[misc]
+                state=state,
+            )
+
+        def histogram(name: str, documentation: str) -> Histogram:
+            return registry.histogram(f"{prefix}_{name}", documentation, divisor=_US_PER_MS)
+
+        self.partition_load = histogram("partition_load_time_ms", "Time to load a partition")
+        self.event_processing = histogram("event_processing_time_ms", "Time that an operation takes")
+        self.event_purgatory = histogram("event_purgatory_time_ms", "Time that an answer waits for its commit")
+        self.flush = histogram("batch_flush_time_ms", "Time to append a batch to the log")
+
+    def state_changed(self, before: str, after: str) -> None:
+        """A partition went from one state to another; names that are not counted are ignored."""
+        if before in self.partitions:
+            self.partitions[before] -= 1
+        if after in self.partitions:
+            self.partitions[after] += 1
