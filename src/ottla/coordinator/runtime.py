@@ -121,7 +121,7 @@ class CoordinatorRuntime(Generic[S]):
             if context.state is not CoordinatorState.LOADING:
                 return
             context.activate(summary.end_offset, self._image)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  see there
             self._load_failed(context, error)
             return
         elapsed_us = self._metrics.now_us() - started_us

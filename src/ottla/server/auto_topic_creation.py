@@ -1,8 +1,9 @@
-"""Topics that come into being because somebody asked for their metadata."""
+"""Topics that come into being because somebody asked for them: by their metadata, or by looking for a coordinator."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
@@ -15,16 +16,25 @@ logger = logging.getLogger(__name__)
 
 
 class AutoTopicCreation:
-    """Asks the controller for topics, each once at a time; the client that wanted them asks again by itself."""
+    """Asks the controller for topics, each once at a time; the client that wanted them asks again by itself.
 
-    def __init__(self, channel: ControllerChannel, request_timeout_ms: Callable[[], int]) -> None:
+    ``internal_topics`` says how the coordinators want theirs; all others have the default partitions and replicas.
+    """
+
+    def __init__(
+        self,
+        channel: ControllerChannel,
+        request_timeout_ms: Callable[[], int],
+        internal_topics: Mapping[str, Callable[[], CreatableTopic]] = MappingProxyType({}),
+    ) -> None:
         self._channel = channel
         self._request_timeout_ms = request_timeout_ms
+        self._internal_topics = internal_topics
         self._in_flight: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def create(self, names: Sequence[str], context: RequestContext) -> None:
-        """Begin to create those that are not on their way already, with the default partitions and replicas."""
+        """Begin to create those that are not on their way already."""
         wanted = [name for name in names if name not in self._in_flight]
         if not wanted:
             return
@@ -34,9 +44,15 @@ class AutoTopicCreation:
         task.add_done_callback(self._tasks.discard)
         logger.info("Asked the active controller to create %s", ", ".join(wanted))
 
+    def _creatable(self, name: str) -> CreatableTopic:
+        internal = self._internal_topics.get(name)
+        if internal is not None:
+            return internal()
+        return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+
     async def _create(self, names: Sequence[str], context: RequestContext) -> None:
         request = CreateTopicsRequest(
-            topics=[CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in names],
+            topics=[self._creatable(name) for name in names],
             timeout_ms=self._request_timeout_ms(),
         )
         try:

@@ -17,6 +17,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_request_body, response_frame
 from ottla.protocol.message import Message
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.runtime.completion import Completion
 from ottla.server.api import Api
 from ottla.server.client_software import is_legal_software
 from ottla.server.error_metrics import ErrorMetrics
@@ -95,8 +96,15 @@ class Dispatcher:
         else:
             if isinstance(answer, Message):
                 self._respond(request, answer)
+            elif isinstance(answer, Completion):
+                answer.add_done_callback(lambda completion: self._answer_completion(api, request, body, completion))
             else:
                 self._spawn(self._answer_later(api, request, body, answer))
+
+    def _answer_completion(self, api: Api, request: Request, body: Message, completion: Completion[Message]) -> None:
+        """Answer what a coordinator has decided, at once or when it is committed, without a task for it."""
+        error = completion.error
+        self._respond(request, completion.result() if error is None else api.answer_error(body, error))
 
     async def _answer_later(self, api: Api, request: Request, body: Message, answer: Awaitable[Message]) -> None:
         try:

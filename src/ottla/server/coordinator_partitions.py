@@ -1,0 +1,96 @@
+"""The partitions that coordinators live on: their appends and loads, on top of the replicas of this broker."""
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.errors import ApiError
+from ottla.common.topic_partition import TopicPartition
+from ottla.coordinator.ports import Acknowledge, Appended
+from ottla.log.readable_log import FetchIsolation
+from ottla.log.verification import SENTINEL, VerificationGuard
+from ottla.records.append_origin import AppendOrigin
+from ottla.replication.append_result import AppendResult
+from ottla.replication.appender import ACKS_ALL
+from ottla.replication.replica_manager import ReplicaManager
+from ottla.runtime.port import Runtime
+
+
+class CoordinatorPartitions:
+    """A :class:`ottla.coordinator.ports.PartitionWriter` and ``PartitionReader``."""
+
+    def __init__(self, replicas: ReplicaManager, runtime: Runtime, commit_timeout_ms: int) -> None:
+        """``commit_timeout_ms`` is how long an append may wait for its followers."""
+        self._replicas = replicas
+        self._runtime = runtime
+        self._commit_timeout_ms = commit_timeout_ms
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        topic_partition: TopicPartition,
+        batch: bytearray,
+        acknowledge: Acknowledge,
+        *,
+        verification_guard: VerificationGuard = SENTINEL,
+        transaction_version: int = -1,
+    ) -> Appended:
+        """See the port."""
+        log = self._replicas.partitions.require(topic_partition).leader_log()
+        base_offset = log.log_end_offset
+        outcome: list[AppendResult] = []
+        is_returned = False
+
+        def respond(results: list[AppendResult]) -> None:
+            outcome.extend(results)
+            if is_returned:
+                acknowledge(_error(results[0]))
+
+        self._replicas.append_records(
+            ((topic_partition, None, batch),),
+            ACKS_ALL,
+            self._commit_timeout_ms,
+            respond,
+            origin=AppendOrigin.COORDINATOR,
+            internal_topics_allowed=True,
+            verification_guards={topic_partition: verification_guard},
+            transaction_version=transaction_version,
+        )
+        is_returned = True
+        if not outcome:
+            return Appended(base_offset, is_committed=False)
+        error = _error(outcome[0])
+        if error is not None:
+            raise error
+        return Appended(outcome[0].base_offset, is_committed=True)
+
+    def await_committed(self, topic_partition: TopicPartition, end_offset: int, acknowledge: Acknowledge) -> bool:
+        """See the port."""
+        partition = self._replicas.partitions.require(topic_partition)
+        log = partition.leader_log()
+        if log.high_watermark >= end_offset:
+            return True
+        awaited = AppendResult(0, last_offset=end_offset - 1)
+        self._replicas.respond_when_acknowledged(
+            (partition, awaited), ACKS_ALL, self._commit_timeout_ms, lambda results: acknowledge(_error(results[0]))
+        )
+        return False
+
+    def max_batch_bytes(self, topic_partition: TopicPartition) -> int:
+        """See the port."""
+        return self._replicas.partitions.require(topic_partition).leader_log().config.max_message_bytes
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def bounds(self, topic_partition: TopicPartition) -> tuple[int, int]:
+        """See the port."""
+        log = self._replicas.partitions.require(topic_partition).leader_log()
+        return log.log_start_offset, log.log_end_offset
+
+    async def read(self, topic_partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
+        """See the port."""
+        log = self._replicas.partitions.require(topic_partition).leader_log()
+        data = log.read(offset, max_bytes, FetchIsolation.LOG_END)
+        return await self._runtime.blocking(data.read)
+
+
+def _error(result: AppendResult) -> ApiError | None:
+    return ApiError(ErrorCode(result.error_code), result.error_message or "") if result.error_code else None
