@@ -75,8 +75,8 @@ class Group(ABC):
         """Who may commit; returns what is still to be checked for each partition, if anything is."""
 
     @abstractmethod
-    def validate_offset_fetch(self, member_id: str, member_epoch: int) -> None:
-        """Who may read offsets."""
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Who may read offsets; neither a member nor an epoch (-1) is named by tools and by older clients."""
 
     @abstractmethod
     def validate_offset_delete(self) -> None:
