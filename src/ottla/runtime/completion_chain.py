@@ -15,27 +15,26 @@ def then(completion: Completion[T], work: Callable[[T], U]) -> Completion[U]:
     following: Completion[U] = Completion()
 
     def follow(done: Completion[T]) -> None:
-        try:
-            response = done.result()
-        except KafkaError as error:
-            following.fail(error)
+        if done.error is None:
+            following.complete(work(done.result()))
         else:
-            following.complete(work(response))
+            following.fail(done.error)
 
     completion.add_done_callback(follow)
     return following
 
 
 def recover(completion: Completion[T], answer: Callable[[KafkaError], T]) -> Completion[T]:
-    """The answer, or what ``answer`` makes of the error."""
+    """The answer, or what ``answer`` makes of the error; it may raise one."""
     recovered: Completion[T] = Completion()
 
     def follow(done: Completion[T]) -> None:
         try:
-            response = done.result()
+            response = done.result() if done.error is None else answer(done.error)
         except KafkaError as error:
-            response = answer(error)
-        recovered.complete(response)
+            recovered.fail(error)
+        else:
+            recovered.complete(response)
 
     completion.add_done_callback(follow)
     return recovered
@@ -53,12 +52,11 @@ def gather(completions: Sequence[Completion[T]]) -> Completion[list[T]]:
             finish()
 
     def finish() -> None:
-        try:
-            responses = [completion.result() for completion in completions]
-        except KafkaError as error:
-            gathered.fail(error)
+        error = next((completion.error for completion in completions if completion.error is not None), None)
+        if error is None:
+            gathered.complete([completion.result() for completion in completions])
         else:
-            gathered.complete(responses)
+            gathered.fail(error)
 
     if not completions:
         finish()
