@@ -64,17 +64,18 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now_ms: int) -> tuple[str, TimerOperation] | None:
-        """Take the next timer that is due; None when there is none."""
+        """Take the timer that is due first; None when there is none."""
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
-            _, key = heappop(heap)
+            deadline_ms, key = heappop(heap)
             timer = self._timers.get(key)
-            if timer is None:
+            if timer is None or timer.deadline_ms < deadline_ms:
+                continue  # cancelled, or made earlier: then it has an entry of its own
+            if timer.deadline_ms > deadline_ms:
+                heappush(heap, (timer.deadline_ms, key))
                 continue
-            if timer.deadline_ms <= now_ms:
-                del self._timers[key]
-                return key, timer.operation
-            heappush(heap, (timer.deadline_ms, key))
+            del self._timers[key]
+            return key, timer.operation
         return None
 
     def shift(self, delta_ms: int) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 
 from ottla.config.kafka_config import KafkaConfig
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from ottla.records.compression import Compression
 from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 
@@ -27,7 +26,7 @@ def coordinator_topics(config: KafkaConfig) -> Mapping[str, Callable[[], Creatab
             config.transaction.transaction_state_log_replication_factor,
             {
                 "unclean.leader.election.enable": "false",
-                "compression.type": Compression.NONE.name.lower(),
+                "compression.type": "uncompressed",
                 "cleanup.policy": "compact",
                 "min.insync.replicas": str(config.transaction.transaction_state_log_min_isr),
                 "segment.bytes": str(config.transaction.transaction_state_log_segment_bytes),
