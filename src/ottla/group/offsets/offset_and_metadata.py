@@ -1,15 +1,22 @@
-"""A committed offset, as the coordinator keeps it."""
+"""A committed offset, as it is spoken of and as it is kept."""
 
-from typing import NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple
 
 from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.group.records import OffsetCommitValue
 
-NO_LEADER_EPOCH = -1
-NO_TIMESTAMP_MS = -1
+NO_LEADER_EPOCH: Final = -1
+NO_TIMESTAMP_MS: Final = -1
+
+_FIXED: Final = Struct("<qqqqi16s")
+_pack, _unpack, _FIXED_BYTES = _FIXED.pack, _FIXED.unpack_from, _FIXED.size
+_timestamps: Final = Struct("<16xqq").unpack_from
+_record_offset: Final = Struct("<8xq").unpack_from
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group has read of a partition. There are a million of these: plain numbers say what is absent."""
+    """What a group has read of a partition. Plain numbers say what is absent."""
 
     committed_offset: int
     leader_epoch: int = NO_LEADER_EPOCH
@@ -18,6 +25,43 @@ class OffsetAndMetadata(NamedTuple):
     expire_timestamp_ms: int = NO_TIMESTAMP_MS
     """When it expires, if the client said so (OffsetCommit 2–4); else the broker's retention decides."""
     topic_id: Uuid = ZERO_UUID
-    """The zero id when the commit did not name the topic by its id and none was known."""
+    """The zero id where it is unknown: in old records, and in those of transactions."""
     record_offset: int = -1
     """Where its record stands in the log: -1 while it is not written yet. Of two commits the later one wins."""
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "OffsetAndMetadata":
+        """What :func:`pack` made."""
+        committed_offset, record_offset, commit_ms, expire_ms, leader_epoch, topic_id = _unpack(packed)
+        metadata = packed[_FIXED_BYTES:].decode()
+        return cls(committed_offset, leader_epoch, metadata, commit_ms, expire_ms, Uuid(topic_id), record_offset)
+
+
+def pack(value: OffsetCommitValue, record_offset: int) -> bytes:
+    """An offset in one object of a hundred bytes, for there may be millions.
+
+    The garbage collector need not look at bytes, nor at a dict that holds nothing else: a full collection over a
+    million offsets costs nothing.
+    """
+    fixed = _pack(
+        value.offset,
+        record_offset,
+        value.commit_timestamp,
+        value.expire_timestamp,
+        value.leader_epoch,
+        value.topic_id.bytes,
+    )
+    metadata = value.metadata
+    return fixed + metadata.encode() if metadata else fixed
+
+
+def timestamps_ms(packed: bytes) -> tuple[int, int]:
+    """When a packed offset was committed, and when it expires (-1: not stated)."""
+    times: tuple[int, int] = _timestamps(packed)
+    return times
+
+
+def record_offset_of(packed: bytes) -> int:
+    """Where the record of a packed offset stands in the log."""
+    offset: int = _record_offset(packed)[0]
+    return offset

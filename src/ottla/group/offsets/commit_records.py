@@ -1,0 +1,70 @@
+"""The records of one commit, and the error of each partition that has none."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ottla.common.error_code import ErrorCode
+from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.coordinator.record import CoordinatorRecord
+from ottla.group.group import CommitPartitionValidator
+from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS, OffsetAndMetadata
+from ottla.group.record_helpers import new_offset_commit_record
+
+
+class CommittedPartition(Protocol):
+    """A partition of an OffsetCommit or TxnOffsetCommit request."""
+
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+
+class OffsetCommitRecords:
+    """Collects ``records``, a topic at a time."""
+
+    __slots__ = ("_expire_ms", "_group_id", "_metadata_max", "_now_ms", "records")
+
+    def __init__(self, group_id: str, metadata_max: int, now_ms: int, expire_ms: int = NO_TIMESTAMP_MS) -> None:
+        self._group_id = group_id
+        self._metadata_max = metadata_max
+        self._now_ms = now_ms
+        self._expire_ms = expire_ms
+        self.records: list[CoordinatorRecord] = []
+
+    def add(
+        self,
+        topic: str,
+        topic_id: Uuid,
+        partitions: Iterable[CommittedPartition],
+        validate: CommitPartitionValidator | None,
+        *,
+        keep_topic_id: bool = True,
+    ) -> list[tuple[int, ErrorCode]]:
+        """Add the offsets of a topic; returns the code of each partition. What ``validate`` raises ends the commit."""
+        codes = []
+        kept_id = topic_id if keep_topic_id else ZERO_UUID
+        for partition in partitions:
+            index = partition.partition_index
+            metadata = partition.committed_metadata or ""
+            if _java_length(metadata) > self._metadata_max:
+                codes.append((index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                continue
+            if validate is not None:
+                validate(topic, topic_id, index)
+            offset = OffsetAndMetadata(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata,
+                self._now_ms,
+                self._expire_ms,
+                kept_id,
+            )
+            self.records.append(new_offset_commit_record(self._group_id, topic, index, offset))
+            codes.append((index, ErrorCode.NONE))
+        return codes
+
+
+def _java_length(text: str) -> int:
+    """As Java counts: a character beyond the first 65,536 is two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
