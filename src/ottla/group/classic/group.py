@@ -212,7 +212,7 @@ class ClassicGroup(Group):
         if generation_id != self.generation_id:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION, f"The generation is {self.generation_id}.")
 
-    def validate_offset_fetch(self, member_id: str, member_epoch: int) -> None:  # noqa: ARG002
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:  # noqa: ARG002
         """Anybody may read."""
         self._validate_not_dead()
 
