@@ -11,7 +11,7 @@ from ottla.group.assignor.hash_order import (
     in_uuid_order,
     table_size_for,
 )
-from ottla.group.assignor.spec import Assignment
+from ottla.group.assignor.spec import Assignment, has_same_partitions
 
 
 class _PartitionSet:
@@ -45,9 +45,9 @@ class MutableAssignment:
 
     def __init__(self, before: Assignment) -> None:
         self._before = before
-        self._topics = {
+        self._topics = {  # the last one comes first in its bucket: HashMap.computeIfAbsent puts new entries there
             topic_id: _PartitionSet.copy_of(assigned_partition_order(before[topic_id]))
-            for topic_id in assigned_topic_order(before)
+            for topic_id in reversed(list(assigned_topic_order(before)))
         }
         count = len(before)
         self._capacity = grown_capacity(table_size_for(count), count) if count else 0
@@ -78,10 +78,7 @@ class MutableAssignment:
 
     def to_assignment(self) -> Assignment:
         """The outcome; what there was before if that has the same partitions."""
-        before, topics = self._before, self._topics
-        if topics.keys() == before.keys() and all(
-            topic.partitions.keys() == set(before[topic_id]) for topic_id, topic in topics.items()
-        ):
-            return before
-        ordered = topics if len(topics) < 2 else in_uuid_order(topics, self._capacity)
-        return {topic_id: topics[topic_id].in_order() for topic_id in ordered}
+        topics = self._topics
+        ordered = topics if len(topics) < 2 else in_uuid_order(reversed(topics), self._capacity)
+        assignment = {topic_id: topics[topic_id].in_order() for topic_id in ordered}
+        return self._before if has_same_partitions(assignment, self._before) else assignment

@@ -1,7 +1,15 @@
 """The ``range`` assignor: the partitions of each topic in runs, to members in order."""
 
 from ottla.common.uuid import Uuid
-from ottla.group.assignor.spec import Assignment, GroupAssignment, GroupSpec, MemberSpec
+from ottla.group.assignor.hash_order import in_name_order, in_uuid_order, member_order, table_size_for
+from ottla.group.assignor.spec import (
+    Assignment,
+    GroupAssignment,
+    GroupSpec,
+    MemberSpec,
+    SubscriptionType,
+    has_same_partitions,
+)
 from ottla.metadata.image.topics import TopicsImage
 
 
@@ -31,39 +39,55 @@ def assign_range(spec: GroupSpec, topics: TopicsImage) -> GroupAssignment:
     Topics with as many partitions and the same subscribers are cut alike, so that members can join them. Static members
     come first, by instance id, so that they keep their runs when others come and go.
     """
-    member_ids = _sorted_member_ids(spec)
-    by_name: dict[str, _Topic | None] = {}
-    subscriptions: dict[int, list[_Topic]] = {}  # by the identity of the names, which many members share
+    subscriptions = _Subscriptions(topics)
     members = spec.members
+    member_ids = _sorted_member_ids(spec)
     for member_id in member_ids:
-        names = members[member_id].subscribed_topic_names
-        subscribed = subscriptions.get(id(names))
+        for topic in subscriptions.of(members[member_id]):
+            topic.members_left += 1
+    is_homogeneous = spec.subscription_type is SubscriptionType.HOMOGENEOUS
+    assigned = {}
+    for member_id in member_ids:
+        member = members[member_id]
+        subscribed = subscriptions.of(member)
+        expected = len(subscribed) if is_homogeneous else len(member.subscribed_topic_names)
+        runs = _take_runs(subscribed, expected)
+        is_kept = member_id != spec.new_member_id and has_same_partitions(runs, member.assignment)
+        assigned[member_id] = member.assignment if is_kept else runs
+    return {member_id: assigned[member_id] for member_id in member_order(spec)}
+
+
+class _Subscriptions:
+    """The existing topics that members subscribe to, in Apache's order."""
+
+    __slots__ = ("_by_name", "_by_names", "_topics")
+
+    def __init__(self, topics: TopicsImage) -> None:
+        self._topics = topics
+        self._by_name: dict[str, _Topic | None] = {}
+        self._by_names: dict[int, list[_Topic]] = {}  # by the identity of the names, which many members share
+
+    def of(self, member: MemberSpec) -> list[_Topic]:
+        names = member.subscribed_topic_names
+        subscribed = self._by_names.get(id(names))
         if subscribed is None:
-            subscribed = subscriptions[id(names)] = []
-            for name in names:
-                if name not in by_name:
-                    topic = topics.topic(name)
-                    by_name[name] = None if topic is None else _Topic(topic.id, len(topic.partitions))
-                found = by_name[name]
-                if found is not None:
-                    subscribed.append(found)
-        for each in subscribed:
-            each.members_left += 1
-    return {
-        member_id: _assign_member(members[member_id], subscriptions[id(members[member_id].subscribed_topic_names)])
-        for member_id in member_ids
-    }
+            found = [self._find(name) for name in in_name_order(names)]
+            subscribed = self._by_names[id(names)] = [topic for topic in found if topic is not None]
+        return subscribed
+
+    def _find(self, name: str) -> _Topic | None:
+        if name not in self._by_name:
+            topic = self._topics.topic(name)
+            self._by_name[name] = None if topic is None else _Topic(topic.id, len(topic.partitions))
+        return self._by_name[name]
 
 
-def _assign_member(member: MemberSpec, subscribed: list[_Topic]) -> Assignment:
-    assignment = {topic.id: tuple(run) for topic in subscribed if (run := topic.take())}
-    before = member.assignment
-    if assignment.keys() == before.keys() and all(
-        partitions == before[topic_id] or set(partitions) == set(before[topic_id])
-        for topic_id, partitions in assignment.items()
-    ):
-        return before
-    return assignment
+def _take_runs(subscribed: list[_Topic], expected: int) -> Assignment:
+    """The runs of the next member, as a HashMap made for ``expected`` topics holds them."""
+    runs = {topic.id: tuple(run) for topic in subscribed if (run := topic.take())}
+    if len(runs) < 2:
+        return runs
+    return {topic_id: runs[topic_id] for topic_id in in_uuid_order(runs, table_size_for(expected * 4 // 3 + 1))}
 
 
 def _sorted_member_ids(spec: GroupSpec) -> list[str]:

@@ -17,6 +17,13 @@ GroupAssignment = dict[str, Assignment]
 """The assignment of every member by its id. A member who keeps what it has gets the very object of its spec."""
 
 
+def has_same_partitions(one: Assignment, other: Assignment) -> bool:
+    """Whether two assignments differ in their order at most."""
+    return one.keys() == other.keys() and all(
+        partitions == other[topic_id] or set(partitions) == set(other[topic_id]) for topic_id, partitions in one.items()
+    )
+
+
 class SubscriptionType(Enum):
     """Whether all members of a group subscribe to the same topics."""
 
