@@ -275,14 +275,6 @@ class GroupCoordinator:
             for done in self._runtime.write_all(lambda shard, now_ms: shard.on_topics_deleted(deleted, now_ms)):
                 done.add_done_callback(_log_failed_deletion)
 
-    def group_metadata_topic_configs(self) -> dict[str, str]:
-        """The configuration that __consumer_offsets is created with."""
-        return {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(self._config.offsets_topic_segment_bytes),
-        }
-
 
 def deleted_topics(delta: MetadataDelta) -> dict[Uuid, str]:
     """The topics that are gone, by id."""

@@ -1,5 +1,6 @@
 """Who may do what: the port, and the authorizer that every node has until ACLs exist."""
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, Protocol
 
@@ -42,6 +43,7 @@ SUPPORTED_OPERATIONS: Final = {
         *(_ALL.READ, _ALL.WRITE, _ALL.CREATE, _ALL.DESCRIBE, _ALL.DELETE, _ALL.ALTER),
         *(_ALL.DESCRIBE_CONFIGS, _ALL.ALTER_CONFIGS),
     ),
+    ResourceType.GROUP: (_ALL.READ, _ALL.DESCRIBE, _ALL.DELETE, _ALL.DESCRIBE_CONFIGS, _ALL.ALTER_CONFIGS),
     ResourceType.CLUSTER: (
         *(_ALL.CREATE, _ALL.CLUSTER_ACTION, _ALL.DESCRIBE_CONFIGS, _ALL.ALTER_CONFIGS),
         *(_ALL.IDEMPOTENT_WRITE, _ALL.ALTER, _ALL.DESCRIBE),
@@ -80,6 +82,21 @@ def authorized_operations(authorizer: Authorizer, context: RequestContext, resou
     )
 
 
+def split_authorized(
+    authorizer: Authorizer,
+    context: RequestContext,
+    operation: AclOperation,
+    resource: ResourceType,
+    names: Iterable[str],
+) -> tuple[list[str], list[str]]:
+    """The names of things that the principal may do this with, and the others."""
+    allowed: list[str] = []
+    denied: list[str] = []
+    for name in names:
+        (allowed if authorizer.authorize(context, operation, resource, name) else denied).append(name)
+    return allowed, denied
+
+
 def require_cluster(authorizer: Authorizer, context: RequestContext, operation: AclOperation) -> None:
     """CLUSTER_AUTHORIZATION_FAILED unless the principal may do this with the cluster."""
     if not authorizer.authorize(context, operation, ResourceType.CLUSTER, CLUSTER_NAME):
@@ -87,3 +104,9 @@ def require_cluster(authorizer: Authorizer, context: RequestContext, operation: 
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
             f"{operation.name} on the cluster is not allowed for {context.principal}",
         )
+
+
+def require_group(authorizer: Authorizer, context: RequestContext, operation: AclOperation, group_id: str) -> None:
+    """GROUP_AUTHORIZATION_FAILED unless the principal may do this with a group."""
+    if not authorizer.authorize(context, operation, ResourceType.GROUP, group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -112,6 +112,12 @@ class MetadataCache(MetadataPublisher):
                 found.append(Node(broker.id, endpoint, broker.rack))
         return sorted(found)
 
+    def alive_broker(self, broker_id: int, listener_name: str) -> Node | None:
+        """A broker as clients of a listener reach it; None if it is fenced, unknown or has no such listener."""
+        broker = self.image.cluster.brokers.get(broker_id)
+        endpoint = broker.listeners.get(listener_name) if broker is not None and not broker.fenced else None
+        return Node(broker.id, endpoint, broker.rack) if broker is not None and endpoint is not None else None
+
     def topic_metadata(
         self, names: Iterable[str], listener_name: str, *, list_unavailable: bool, name_missing_listener: bool
     ) -> list[MetadataResponseTopic]:
