@@ -1,13 +1,10 @@
 """LeaveGroup: members go, one or several at once, by themselves or because an admin removes them."""
 
 import logging
-from collections.abc import Sequence
-from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.coordinator.result import NOTHING, CoordinatorResult
-from ottla.group.classic.context import ClassicRequestContext
 from ottla.group.classic.group import ClassicGroup
 from ottla.group.classic.rebalance import Rebalance
 from ottla.group.classic.state import ClassicGroupState
@@ -20,22 +17,6 @@ from ottla.protocol.messages.leave_group import (
 
 logger = logging.getLogger(__name__)
 
-_SEVERAL_MEMBERS_VERSION: Final = 3
-
-
-def leaving_members(context: ClassicRequestContext, request: LeaveGroupRequest) -> Sequence[MemberIdentity]:
-    """Who leaves; up to version 2 it is one member, named in the request itself."""
-    if context.api_version >= _SEVERAL_MEMBERS_VERSION:
-        return request.members
-    return [MemberIdentity(member_id=request.member_id)]
-
-
-def leave_response(context: ClassicRequestContext, members: list[MemberResponse]) -> LeaveGroupResponse:
-    """One error for each member; up to version 2 the one member's error is that of the request."""
-    if context.api_version >= _SEVERAL_MEMBERS_VERSION:
-        return LeaveGroupResponse(members=members)
-    return LeaveGroupResponse(error_code=members[0].error_code)
-
 
 class Leave:
     """Leaves of classic groups."""
@@ -46,14 +27,14 @@ class Leave:
         self._rebalance = rebalance
 
     def leave(
-        self, group: ClassicGroup, context: ClassicRequestContext, request: LeaveGroupRequest, now_ms: int
+        self, group: ClassicGroup, request: LeaveGroupRequest, now_ms: int
     ) -> CoordinatorResult[LeaveGroupResponse]:
-        """Let members go, and rebalance if any was there; each has its own error."""
+        """Let members go, and rebalance if any was there; each has its own error. All are in ``members``."""
         if group.state is ClassicGroupState.DEAD:
             return CoordinatorResult((), LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         responses = []
         left = []
-        for identity in leaving_members(context, request):
+        for identity in request.members:
             code = self._leave(group, identity)
             responses.append(
                 MemberResponse(
@@ -68,7 +49,7 @@ class Leave:
             rebalanced = self._rebalance.prepare_or_complete_join(group, reason, now_ms)
         return CoordinatorResult(
             rebalanced.records,
-            leave_response(context, responses),
+            LeaveGroupResponse(members=responses),
             rebalanced.on_committed,
             rebalanced.replay,
         )
