@@ -16,7 +16,7 @@ from ottla.group.classic.join import Join
 from ottla.group.classic.joining import Joining
 from ottla.group.classic.leave import Leave
 from ottla.group.classic.loading import group_from_record
-from ottla.group.classic.member import JoinRespond, SyncRespond
+from ottla.group.classic.member import ClassicGroupMember, JoinRespond, SyncRespond
 from ottla.group.classic.member_id import Randomness
 from ottla.group.classic.rebalance import Rebalance
 from ottla.group.classic.state import ClassicGroupState
@@ -77,12 +77,6 @@ class ClassicGroupManager:
         """
         self._rebalance.latest_ms = now_ms
         joining = Joining.of(context, request, respond)
-        if (
-            not self.config.group_min_session_timeout_ms
-            <= request.session_timeout_ms
-            <= (self.config.group_max_session_timeout_ms)
-        ):
-            return joining.refuse(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
         group = self._groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return self._join.join(group, joining, now_ms)
@@ -131,16 +125,18 @@ class ClassicGroupManager:
         self._rebalance.sessions.extend(group, group.members.by_id[request.member_id], now_ms)
         return CoordinatorResult((), HeartbeatResponse(error_code=_HEARTBEAT_CODES[group.state]))
 
-    def leave(
-        self, context: ClassicRequestContext, request: LeaveGroupRequest, now_ms: int
-    ) -> CoordinatorResult[LeaveGroupResponse]:
-        """LeaveGroup to a classic group."""
+    def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorResult[LeaveGroupResponse]:
+        """LeaveGroup to a classic group; whoever leaves is in ``members``, in every version."""
         self._rebalance.latest_ms = now_ms
-        return self._leave.leave(self._known_group(request.group_id), context, request, now_ms)
+        return self._leave.leave(self._known_group(request.group_id), request, now_ms)
 
     def describe(self, group_id: str, api_version: int) -> DescribedGroup:
         """One group of DescribeGroups."""
         return describe_group(self._groups, group_id, api_version)
+
+    def extend_session(self, group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> None:
+        """A member has committed offsets: it is alive."""
+        self._rebalance.sessions.extend(group, member, now_ms)
 
     def _known_group(self, group_id: str) -> ClassicGroup:
         group = self._groups.find_classic_group(group_id)
