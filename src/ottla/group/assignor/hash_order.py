@@ -1,9 +1,8 @@
 """The order in which Java's hash tables hold members, topics and partitions.
 
 Apache's assignors walk over HashMaps, so who is served first follows from the hash codes of ids and the sizes of the
-tables. To give the same assignments we walk in the same order. What is computed here is that of Java 17; from Java 19
-on the copy of a set with exactly 12, 24, 48, … elements has half the table. Buckets with more than eight entries, which
-Java turns into trees, keep their entries' order here.
+tables. To give the same assignments we walk in the same order. Buckets with more than eight entries,
+which Java turns into trees, keep their entries' order here.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,6 +12,9 @@ from ottla.coordinator.java_hash import string_hash_code
 from ottla.group.assignor.spec import GroupSpec
 
 DEFAULT_CAPACITY = 16
+COPY_SLACK = 3
+"""That of Java 17 and 18. From Java 19 on it is 2: the copy of exactly 12, 24, 48, … elements has half the table."""
+
 _INT_MASK = 0xFFFFFFFF
 _LONG_MASK = 0xFFFFFFFFFFFFFFFF
 _FIBONACCI_MULTIPLIER = -7046029254386353131
@@ -25,7 +27,7 @@ def table_size_for(capacity: int) -> int:
 
 def copy_capacity(size: int) -> int:
     """The buckets of a HashSet that is made from a collection."""
-    return table_size_for(max(size * 4 // 3 + 1, DEFAULT_CAPACITY))
+    return table_size_for(max((size * 4 + COPY_SLACK) // 3, DEFAULT_CAPACITY))
 
 
 def grown_capacity(capacity: int, size: int) -> int:
