@@ -13,7 +13,15 @@ from ottla.config.broker import BROKER_CONFIG, BrokerLogConfig
 from ottla.config.definition import ConfigKey
 from ottla.config.listeners import Listeners
 from ottla.config.log_keys import LOG_KEYS
-from ottla.config.sections import ConfigSection, KraftConfig, NetworkConfig, ReplicationConfig, ServerConfig
+from ottla.config.sections import (
+    ConfigSection,
+    GroupCoordinatorConfig,
+    KraftConfig,
+    NetworkConfig,
+    ReplicationConfig,
+    ServerConfig,
+    TransactionConfig,
+)
 from ottla.config.synonyms import TOPIC_CONFIG_SYNONYMS
 from ottla.config.topic import TOPIC_CONFIG, LogConfig
 from ottla.config.values import ConfigType
@@ -24,6 +32,8 @@ SECTIONS: dict[str, type[ConfigSection]] = {
     "kraft": KraftConfig,
     "server": ServerConfig,
     "replication": ReplicationConfig,
+    "group": GroupCoordinatorConfig,
+    "transaction": TransactionConfig,
 }
 RESOLVED_INTO = {
     "log_dir": "log_dirs",
@@ -73,7 +83,9 @@ def all_read() -> set[str]:
     for path in SOURCES.rglob("*.py"):
         if path.relative_to(SOURCES).parts[0] != "config":
             read.update(attributes_of_configs(ast.parse(path.read_text())))
-    members = {**read_by_members(LogConfig), **read_by_members(KraftConfig)}
+    members = {}
+    for configuration in (LogConfig, KraftConfig, GroupCoordinatorConfig):
+        members.update(read_by_members(configuration))
     pending = list(read)
     while pending:
         new = members.get(pending.pop(), set()) - read
@@ -128,6 +140,7 @@ def test_every_key_has_its_field() -> None:
 PYTHON_TYPES = {
     ConfigType.BOOLEAN: bool,
     ConfigType.INT: int,
+    ConfigType.SHORT: int,
     ConfigType.LONG: int,
     ConfigType.STRING: str,
     ConfigType.LIST: tuple[str, ...],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ottla.common.errors import InvalidConfigError
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.definition import ConfigKey, ConfigTable, Importance
-from ottla.config.group_keys import GROUPS
+from ottla.config.group_keys import STREAMS_GROUPS
 from ottla.config.share_keys import SHARE_GROUPS
 from ottla.config.validators import at_least, one_of
 from ottla.config.values import ConfigType, ConfigValue
@@ -41,11 +41,11 @@ class ShareAutoOffsetReset:
 GROUP_CONFIG = ConfigTable(
     "group",
     ConfigKey("consumer.session.timeout.ms", INT, 45000, at_least(1), MEDIUM,
-              "Time without a heartbeat after which a member of a consumer group is removed.", inert=GROUPS),
+              "Time without a heartbeat after which a member of a consumer group is removed."),
     ConfigKey("consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM,
-              "Time between two heartbeats of a member of a consumer group.", inert=GROUPS),
+              "Time between two heartbeats of a member of a consumer group."),
     ConfigKey("consumer.assignment.interval.ms", INT, 1000, at_least(0), MEDIUM,
-              "Shortest time between two assignments of a consumer group.", inert=GROUPS),
+              "Shortest time between two assignments of a consumer group."),
     ConfigKey("share.session.timeout.ms", INT, 45000, at_least(1), MEDIUM,
               "Time without a heartbeat after which a member of a share group is removed.", inert=SHARE_GROUPS),
     ConfigKey("share.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM,
@@ -65,15 +65,16 @@ GROUP_CONFIG = ConfigTable(
     ConfigKey("share.renew.acknowledge.enable", BOOLEAN, True, None, MEDIUM,
               "Whether consumers may renew the lock of a record.", inert=SHARE_GROUPS),
     ConfigKey("streams.session.timeout.ms", INT, 45000, at_least(1), MEDIUM,
-              "Time without a heartbeat after which a member of a streams group is removed.", inert=GROUPS),
+              "Time without a heartbeat after which a member of a streams group is removed.", inert=STREAMS_GROUPS),
     ConfigKey("streams.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM,
-              "Time between two heartbeats of a member of a streams group.", inert=GROUPS),
+              "Time between two heartbeats of a member of a streams group.", inert=STREAMS_GROUPS),
     ConfigKey("streams.assignment.interval.ms", INT, 1000, at_least(0), MEDIUM,
-              "Shortest time between two assignments of a streams group.", inert=GROUPS),
+              "Shortest time between two assignments of a streams group.", inert=STREAMS_GROUPS),
     ConfigKey("streams.num.standby.replicas", INT, 0, at_least(0), MEDIUM,
-              "Standby replicas of each task of a streams group.", inert=GROUPS),
+              "Standby replicas of each task of a streams group.", inert=STREAMS_GROUPS),
     ConfigKey("streams.initial.rebalance.delay.ms", INT, 3000, at_least(0), MEDIUM,
-              "How long an empty streams group waits for more members before its first rebalance.", inert=GROUPS),
+              "How long an empty streams group waits for more members before its first rebalance.",
+              inert=STREAMS_GROUPS),
 )
 # fmt: on
 
