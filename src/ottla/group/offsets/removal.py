@@ -1,7 +1,6 @@
 """Ends offsets: somebody deletes them, they expire, their topic is gone."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import ZERO_UUID, Uuid
@@ -20,13 +19,6 @@ from ottla.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-
-
-class DeletedTopic(NamedTuple):
-    """A topic that does not exist any more."""
-
-    id: Uuid
-    name: str
 
 
 class OffsetRemoval:
@@ -118,14 +110,16 @@ class OffsetRemoval:
             return now_ms >= expire_ms
         return now_ms - since_ms >= self._config.offsets_retention_ms
 
-    def on_topics_deleted(self, topics: Iterable[DeletedTopic]) -> list[CoordinatorRecord]:
+    def on_topics_deleted(self, topics: Mapping[Uuid, str]) -> list[CoordinatorRecord]:
         """What ends the offsets of topics that are gone: those with the topic's id, and those that name none."""
-        ids = {topic.name: topic.id for topic in topics}
+        ids_by_name: dict[str, list[Uuid]] = {}
+        for topic_id, name in topics.items():
+            ids_by_name.setdefault(name, [ZERO_UUID]).append(topic_id)
         keys: dict[tuple[str, str, int], None] = {}
         for store in (self._offsets, *self._pending.by_producer.values()):
             for group_id, offsets in store.by_group.items():
-                for name, topic_id in ids.items():
+                for name, ids in ids_by_name.items():
                     for index, packed in offsets.get(name, {}).items():
-                        if OffsetAndMetadata.unpack(packed).topic_id in (topic_id, ZERO_UUID):
+                        if OffsetAndMetadata.unpack(packed).topic_id in ids:
                             keys[group_id, name, index] = None
         return [new_offset_commit_tombstone_record(*key) for key in keys]

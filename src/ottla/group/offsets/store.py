@@ -21,6 +21,10 @@ class OffsetStore:
         partitions = topics.get(topic)
         return None if partitions is None else partitions.get(partition)
 
+    def num_offsets_of(self, group_id: str) -> int:
+        """How many offsets a group has."""
+        return sum(map(len, self.by_group.get(group_id, {}).values()))
+
     def put(self, group_id: str, topic: str, partition: int, packed: bytes) -> None:
         """Keep an offset in place of the one before."""
         topics = self.by_group.get(group_id)
