@@ -33,4 +33,4 @@ class MarkerSender(Protocol):
         """Write the markers; ``done`` is called at once or later, never after a cancellation."""
 
     def cancel(self, transaction_log_partition: int) -> None:
-        """This broker is no longer the coordinator of that partition: forget all of its markers."""
+        """Forget all markers of a partition that another broker coordinates from now on."""

@@ -36,9 +36,10 @@ def new_transaction_record(metadata: TransactionMetadata, version: TransactionVe
     return CoordinatorRecord(TransactionLogKey(transactional_id=metadata.transactional_id), value, value_version)
 
 
-def new_transaction_tombstone_record(transactional_id: str) -> CoordinatorRecord:
+def new_transaction_tombstone_record(metadata: TransactionMetadata) -> CoordinatorRecord:
     """The end of a transactional id that has expired."""
-    return CoordinatorRecord.tombstone(TransactionLogKey(transactional_id=transactional_id))
+    assert metadata.state is TransactionState.DEAD
+    return CoordinatorRecord.tombstone(TransactionLogKey(transactional_id=metadata.transactional_id))
 
 
 def metadata_of(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
