@@ -110,3 +110,11 @@ def require_group(authorizer: Authorizer, context: RequestContext, operation: Ac
     """GROUP_AUTHORIZATION_FAILED unless the principal may do this with a group."""
     if not authorizer.authorize(context, operation, ResourceType.GROUP, group_id):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+
+def require_transactional_id(
+    authorizer: Authorizer, context: RequestContext, operation: AclOperation, transactional_id: str
+) -> None:
+    """TRANSACTIONAL_ID_AUTHORIZATION_FAILED unless the principal may do this with a transactional id."""
+    if not authorizer.authorize(context, operation, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

@@ -128,15 +128,20 @@ class TransactionVerifier:
         question = _Question(
             transactional_id, producer_id, producer_epoch, partitions, operation, verified, self._clock.monotonic_ms()
         )
+        try:
+            index = self._here().partition_for(transactional_id)
+        except KafkaError as error:
+            self._refuse(question, error.code)
+            return
         image = self._image()
-        registration = image.topics.partition(TRANSACTION_STATE_TOPIC, self._here().partition_for(transactional_id))
+        registration = image.topics.partition(TRANSACTION_STATE_TOPIC, index)
         leader = -1 if registration is None else registration.leader
         if leader == self._node_id:
             self._ask_here(question)
             return
         broker = image.cluster.broker(leader)
         if self._remote is None or broker is None or broker.fenced:
-            question.verified(dict.fromkeys(partitions, int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+            self._refuse(question, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             self._gather(leader, question)
 
