@@ -42,7 +42,8 @@ class Join:
             return joining.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
         if not self._accepts(group, member_id):
             self._rebalance.remove_member(group, member_id)
-            return joining.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
+            joining.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
+            return self._rebalance.maybe_complete_join(group, now_ms)  # it may have been the last that was missing
         if not group.supports_protocols(request.protocol_type, joining.protocols):
             return joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
         if not member_id:
