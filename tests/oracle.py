@@ -76,6 +76,13 @@ class Oracle:
         classes = compile_sources(self.java, self._jars, [path])
         return self._run(path.stem, args, (str(classes),), timeout_s, stdin, jvm_args, fresh)
 
+    def source_command(self, source: str | Path, *args: str, jvm_args: Sequence[str] = ()) -> list[str]:
+        """Compile one Java file as `run_source` does, and return the command line that runs it in a JVM of its own."""
+        path = Path(source)
+        classes = compile_sources(self.java, self._jars, [path])
+        classpath = os.pathsep.join([self.classpath, str(classes)])
+        return java_command(self.java, classpath, path.stem, *args, log4j="tools-log4j2.properties", jvm_args=jvm_args)
+
     def dump_log(
         self, files: Iterable[str | Path], *, deep: bool = True, extra: Sequence[str] = (), timeout_s: float = 300
     ) -> DumpResult:

@@ -4,7 +4,6 @@ Apache's half is what shows that a test asks for Kafka's behaviour and not for o
 `make interop` runs it and `make test` does not.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -39,26 +38,6 @@ PROPERTIES = {
 }
 _MEMORY = Path("/dev/shm")
 _numbers = count()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect Apache's half unless it is wanted, mark what needs Java, and keep a module on one worker of xdist."""
-    deselected = []
-    for item in items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if "kafka_cluster" not in parameters:
-            continue
-        if parameters["kafka_cluster"] == "apache" and os.environ.get("OTTLA_APACHE_HALF") != "1":
-            deselected.append(item)
-        elif "apache" in parameters.values() or "java" in parameters.values():
-            item.add_marker(pytest.mark.oracle)
-            item.add_marker(pytest.mark.xdist_group("oracle"))
-        elif "oracle" not in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("python-clients"))
-    if deselected:
-        config.hook.pytest_deselected(items=deselected)
-        items[:] = [item for item in items if item not in deselected]
 
 
 def new_node(kind: str, request: pytest.FixtureRequest, directory: Path) -> Node:

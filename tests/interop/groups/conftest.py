@@ -1,0 +1,89 @@
+"""Groups of foreign clients on a cluster of Ottla's and, where OTTLA_APACHE_HALF=1 says so, of Apache's.
+
+Members of groups run in processes of their own (member_host.py, tests/java/GroupMembers.java), so that they can crash
+and stall; tests wait for what the members tell.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.interop.groups.crew import Crew, Hosts
+from tests.interop.groups.group_admin import GroupAdmin
+from tests.node import Node
+from tests.oracle import Oracle
+from tests.ottla_broker import OttlaBroker
+
+CLUSTERS = ("ottla", "apache")
+PROPERTIES = {
+    "group.min.session.timeout.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.regex.refresh.interval.ms": "10000",
+    "offsets.topic.num.partitions": "3",
+    "log.segment.delete.delay.ms": "1000",
+    # A broker that was killed is let in again when its session is over.
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1000",
+}
+_MEMORY = Path("/dev/shm")
+_numbers = count()
+
+
+def new_node(kind: str, request: pytest.FixtureRequest, directory: Path) -> Node:
+    """A node that is not started yet."""
+    if kind == "ottla":
+        return OttlaBroker(directory, PROPERTIES)
+    oracle: Oracle = request.getfixturevalue("oracle")
+    return oracle.broker(directory, PROPERTIES)
+
+
+@pytest.fixture(scope="package")
+def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
+    """Processes for members; a JVM only where a test wants one."""
+
+    def oracle() -> Oracle:
+        found: Oracle = request.getfixturevalue("oracle")
+        return found
+
+    hosts = Hosts(oracle)
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture(scope="package", params=CLUSTERS)
+def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A running node of one broker for all tests here, but for those that restart it; it has to stop when asked to."""
+    directory = tmp_path_factory.mktemp("groups")
+    if _MEMORY.is_dir():
+        directory = Path(tempfile.mkdtemp(prefix="ottla-groups-", dir=_MEMORY))
+    with new_node(request.param, request, directory) as node:
+        yield node
+        node.stop()
+    if directory.parent == _MEMORY:
+        shutil.rmtree(directory)
+
+
+@pytest.fixture
+def crew(kafka_cluster: Node, hosts: Hosts) -> Iterator[Crew]:
+    """The members of a test."""
+    with Crew(kafka_cluster.bootstrap, hosts) as crew:
+        yield crew
+
+
+@pytest.fixture
+def admin(kafka_cluster: Node) -> GroupAdmin:
+    """Topics, records and what the cluster says about groups."""
+    return GroupAdmin(kafka_cluster.bootstrap)
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that nobody has used; the group is mostly called so, too."""
+    return f"{request.node.originalname.removeprefix('test_')[:40]}-{next(_numbers)}"
