@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_static_member_joins_at_once(wire: Wire, group: str, version: int) -> 
     ],
 )
 def test_joins_that_are_refused_at_the_door(
-    wire: Wire, group: str, version: int, fields: Mapping[str, str], code: int
+    wire: Wire, group: str, version: int, fields: Mapping[str, Any], code: int
 ) -> None:
     member = ClassicMember(wire, group, version)
     member.member_id = "somebody"
@@ -125,7 +126,7 @@ def test_the_leader_tells_who_reads_what(wire: Wire, group: str, version: int) -
         ({"generation_id": 9}, ErrorCode.ILLEGAL_GENERATION),
     ],
 )
-def test_syncs_that_are_refused(wire: Wire, group: str, version: int, fields: Mapping[str, str], code: int) -> None:
+def test_syncs_that_are_refused(wire: Wire, group: str, version: int, fields: Mapping[str, Any], code: int) -> None:
     member = ClassicMember(wire, group)
     member.join()
     answer = member.sync(version, **fields)
@@ -135,7 +136,7 @@ def test_syncs_that_are_refused(wire: Wire, group: str, version: int, fields: Ma
 @pytest.mark.parametrize(
     "fields", [{"protocol_type": None}, {"protocol_name": None}, {"protocol_type": "connect"}, {"protocol_name": "x"}]
 )
-def test_from_version_5_on_the_protocol_must_be_the_groups(wire: Wire, group: str, fields: Mapping[str, str]) -> None:
+def test_from_version_5_on_the_protocol_must_be_the_groups(wire: Wire, group: str, fields: Mapping[str, Any]) -> None:
     member = ClassicMember(wire, group)
     member.join()
     assert member.sync(5, **fields).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
