@@ -235,11 +235,12 @@ class Broker:
         else:
             self.machine.crash()
         again = Broker(machine=self.machine)
-        again.replay(*_records(self.image))
+        again.replay(*image_records(self.image))
         return again
 
 
-def _records(image: MetadataImage) -> Iterable[MetadataRecord]:
+def image_records(image: MetadataImage) -> Iterable[MetadataRecord]:
+    """What makes the topics of an image."""
     for topic in image.topics.by_id.values():
         yield TopicRecord(name=topic.name, topic_id=topic.id)
         for index, one in topic.partitions.items():

@@ -13,7 +13,7 @@ from ottla.runtime.completion import Completion
 
 
 class TxnOffsetVerification:
-    """See :class:`ottla.group.coordinator.TransactionVerifier`."""
+    """See :class:`ottla.group.transactional_commits.TransactionVerifier`."""
 
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas

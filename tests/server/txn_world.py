@@ -1,0 +1,231 @@
+"""One broker's transactions without sockets: replicas, coordinator, verifier and marker sender in virtual time.
+
+A world may die at any change of its files and be woken again on the same disk.
+"""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, TypeVar
+
+from ottla.common.topic_partition import TopicPartition
+from ottla.config.sections import TransactionConfig
+from ottla.coordinator.batches import BatchBuilder
+from ottla.coordinator.loader import Loader
+from ottla.coordinator.record_serde import RecordSerde
+from ottla.coordinator.runtime import CoordinatorRuntime
+from ottla.coordinator.runtime_metrics import CoordinatorRuntimeMetrics
+from ottla.log.readable_log import FetchIsolation
+from ottla.log.transaction_operation import TransactionSupportedOperation
+from ottla.metadata.features import TRANSACTION_VERSION
+from ottla.metadata.image.metadata_delta import MetadataDelta
+from ottla.metadata.records import FeatureLevelRecord
+from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.records.batch import batches
+from ottla.records.builder import build_batch
+from ottla.records.record import SimpleRecord, decode_records
+from ottla.replication.internal_topics import TRANSACTION_STATE_TOPIC
+from ottla.runtime.completion import Completion
+from ottla.runtime.inline import run
+from ottla.server.coordinator_partitions import CoordinatorPartitions
+from ottla.server.transaction_markers import TransactionMarkerSender
+from ottla.server.transaction_verifier import TransactionVerifier
+from ottla.server.txn_marker_writer import TxnMarkerWriter
+from ottla.transaction.coordinator import TransactionCoordinator
+from ottla.transaction.records import RECORD_TYPES
+from tests.log.log_machine import A, Machine
+from tests.raft.turns import TurnRuntime
+from tests.replication.replica_machine import NODE, Answer, Broker, image_records
+from tests.sim.crash_disk import CrashPolicy
+
+T = TypeVar("T")
+
+STATE = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
+PARTITIONS = tuple(TopicPartition("topic", index) for index in range(3))
+
+
+class NoGroups:
+    """No offsets take part in these transactions."""
+
+    def complete_transaction(self, *_marker: object, **_options: object) -> Completion[None]:
+        raise AssertionError("no group takes part")
+
+
+class TxnWorld:
+    """Broker 1 with a topic of three partitions; ``version`` is the level of transaction.version."""
+
+    def __init__(self, version: int = 2, before: "TxnWorld | None" = None) -> None:
+        self.version = version
+        if before is None:
+            self.machine = Machine(A)
+            object.__setattr__(self.machine.config, "transaction_partition_verification_enable", True)
+            self.producer_ids = count(1000)
+        else:
+            self.machine = before.machine
+            self.producer_ids = before.producer_ids
+        self.runtime = TurnRuntime(self.machine.files, self.machine.clock)
+        self.verifier: TransactionVerifier
+        self.broker = Broker(machine=self.machine, txn_verifier=self)
+        registry = self.broker.registry
+        self.verifier = TransactionVerifier(
+            self.runtime, NODE, lambda: self.broker.image, here=lambda: self.coordinator, remote=None, registry=registry
+        )
+        writer = TxnMarkerWriter(
+            self.broker.replicas,
+            self.machine.clock,
+            pending_offsets=NoGroups,
+            request_timeout_ms=lambda: 1000,
+        )
+        self.sender = TransactionMarkerSender(
+            self.runtime, NODE, lambda: self.broker.image, writer=writer, remote=None, registry=registry
+        )
+        self.coordinator = TransactionCoordinator(
+            TransactionConfig(),
+            generate_producer_id=lambda: Completion.done(next(self.producer_ids)),
+            marker_sender=self.sender,
+            offsets_partition=lambda _group_id: 0,
+            registry=registry,
+        )
+        partitions = CoordinatorPartitions(self.broker.replicas, self.machine.runtime, 5000)
+        self.shards = CoordinatorRuntime(
+            self.coordinator.new_shard,
+            Loader(partitions, RecordSerde(RECORD_TYPES), buffer_bytes=1 << 16, now_us=lambda: 0, pause=self._no_pause),
+            writer=partitions,
+            batches=BatchBuilder(),
+            clock=self.machine.clock,
+            metrics=CoordinatorRuntimeMetrics(registry, "transaction-coordinator-metrics", lambda: 0),
+            on_loading=lambda: None,
+            on_earlier_deadline=lambda _deadline_ms: None,
+        )
+        self.coordinator.run_on(self.shards)
+        self.coordinator.startup(1)
+        self.broker.replay(FeatureLevelRecord(name=TRANSACTION_VERSION, feature_level=version))
+        if before is None:
+            self.broker.create(partitions=3)
+            self.broker.create(TRANSACTION_STATE_TOPIC)
+        else:
+            self.broker.replay(*image_records(before.broker.image))
+        self._load()
+
+    async def _no_pause(self) -> None:
+        pass
+
+    def verify(self, *question: Any, **options: Any) -> None:
+        """The broker's verifier is made after the broker."""
+        self.verifier.verify(*question, **options)
+
+    # -- life and death -----------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Take the coordinator's partition over."""
+        self.shards.on_metadata(MetadataDelta(self.broker.image), self.broker.image)
+        self.shards.load(STATE, 0)
+        run(self.shards.load_next())
+
+    def die(self) -> "TxnWorld":
+        """The process is killed and started again; what it has written is there."""
+        self.runtime.drop()
+        self.machine.files.crash(self.machine.rng, policy=CrashPolicy.KEEP_ALL)
+        return TxnWorld(self.version, self)
+
+    def pass_ms(self, duration_ms: int) -> None:
+        """Let time pass, for timers and retries."""
+        for _ in range(duration_ms // 10):
+            self.runtime.pass_ms(10)
+            self.shards.tick(self.machine.clock.now_ms())
+
+    # -- a producer's requests ----------------------------------------------------------------------------------------
+
+    def init(self, transactional_id: str, producer_id: int = -1, producer_epoch: int = -1) -> InitProducerIdResponse:
+        return self.now(
+            self.coordinator.init_producer_id(
+                InitProducerIdRequest(
+                    transactional_id=transactional_id,
+                    transaction_timeout_ms=60_000,
+                    producer_id=producer_id,
+                    producer_epoch=producer_epoch,
+                ),
+                5,
+            )
+        )
+
+    def produce(
+        self,
+        transactional_id: str,
+        producer: tuple[int, int],
+        topic_partition: TopicPartition,
+        *values: str,
+        sequence: int = 0,
+    ) -> int:
+        """The error code of records in a transaction."""
+        records = build_batch(
+            [SimpleRecord(self.machine.clock.now_ms(), None, value.encode()) for value in values],
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            base_sequence=sequence,
+            transactional=True,
+        )
+        answer = Answer()
+        self.broker.replicas.handle_produce_append(
+            transactional_id,
+            [(topic_partition, None, records)],
+            -1,
+            1000,
+            answer,
+            operation=TransactionSupportedOperation.of_produce(12 if self.version >= 2 else 11),
+        )
+        code: int = answer.one.error_code
+        return code
+
+    def add(self, transactional_id: str, producer: tuple[int, int], *partitions: TopicPartition) -> None:
+        """Let partitions take part, as producers do before transactions v2."""
+        self.now(self.coordinator.add_partitions(transactional_id, *producer, partitions, client_transaction_version=0))
+
+    def end(self, transactional_id: str, producer: tuple[int, int], *, committed: bool) -> EndTxnResponse:
+        request = EndTxnRequest(
+            transactional_id=transactional_id, producer_id=producer[0], producer_epoch=producer[1], committed=committed
+        )
+        return self.now(self.coordinator.end_txn(request, 5 if self.version >= 2 else 4))
+
+    @staticmethod
+    def now(completion: Completion[T]) -> T:
+        """The answer, which is there."""
+        return completion.result()
+
+    # -- what is to be seen -------------------------------------------------------------------------------------------
+
+    def committed(self, topic_partition: TopicPartition) -> list[str]:
+        """The values that a reader of committed records gets."""
+        log = self.broker.log(topic_partition)
+        result = self.broker.read(topic_partition, log.log_start_offset, isolation=FetchIsolation.TXN_COMMITTED)
+        if result.records is None:
+            return []
+        skipped: set[int] = set()
+        values: list[str] = []
+        starts = sorted((one.first_offset, one.producer_id) for one in result.aborted_transactions or ())
+        for batch in batches(result.records.read()):
+            while starts and starts[0][0] <= batch.last_offset:
+                skipped.add(starts.pop(0)[1])
+            if batch.is_control:
+                skipped.discard(batch.producer_id)
+            elif not (batch.is_transactional and batch.producer_id in skipped):
+                values += [(record.value or b"").decode() for record in decode_records(batch)]
+        return values
+
+    def state(self, transactional_id: str) -> str:
+        """The state that DescribeTransactions tells."""
+        return self.now(self.coordinator.describe_transaction(transactional_id)).transaction_state
+
+    def open_transactions(self) -> Mapping[TopicPartition, list[int]]:
+        """By partition the producers whose transactions are undecided there."""
+        return {
+            one: open_here
+            for one in PARTITIONS
+            if (
+                open_here := [
+                    producer.producer_id
+                    for producer in self.broker.partition(one).active_producers()
+                    if producer.current_txn_start_offset >= 0
+                ]
+            )
+        }
