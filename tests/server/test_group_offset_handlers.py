@@ -54,12 +54,8 @@ def topic_id(address: str, topic: str) -> Uuid:
 @pytest.mark.parametrize("version", range(2, 10))
 def test_commits_by_name(wire: Wire, group: str, topic: str, topic_id: Uuid, version: int) -> None:
     assert topic_id
-    wanted: Mapping[tuple[str | Uuid, int], int] = {
-        (topic, 0): 5,
-        (topic, 7): 1,
-        (f"{topic}-of-nobody", 0): 1,
-        (topic, 1): 6,
-    }
+    nobodys: tuple[str | Uuid, int] = (f"{topic}-of-nobody", 0)
+    wanted = {(topic, 0): 5, (topic, 7): 1, nobodys: 1, (topic, 1): 6}
     answered = commit(wire, group, wanted, version)
     assert answered == {(topic, 0): 0, (topic, 1): 0, (topic, 7): UNKNOWN, nobodys: UNKNOWN}
     found = wire.ask(fetch_request(group, {topic: [0, 1, 7]}, 5), 5)
