@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -52,9 +53,9 @@ class Group:
         """Take a step as AssignorFacts.java describes it, and return the records that it writes."""
         member_id: str = step["member"]
         replaced_id: str | None = None
-        if step["op"] == "topics":
+        if "topics" in step:
             self.image = topics_image(step["topics"])
-        elif step["op"] == "leave":
+        if step["op"] == "leave":
             self._remove(step["left"])
         is_new = member_id not in self.names
         instance_id = step.get("instance") or self.instances.get(member_id)
@@ -125,7 +126,8 @@ class HistoryMaker:
     def __init__(self, seed: int) -> None:
         self._rng = rng = Random(seed)
         self._is_homogeneous = rng.random() < 0.5
-        self._members_max = rng.choice((3, 8, 14, 30))
+        self._members_max = rng.choice((3, 8, 12, 14, 30))
+        self._static_share = rng.choice((0.3, 1))
         self._partitions_max = rng.choice((3, 12, 30, 90))
         self._num_drawn = 0
         self._topics: list[list[Any]] = []
@@ -135,7 +137,7 @@ class HistoryMaker:
         self._instances: dict[str, str] = {}
         self._common = self._draw_names()
         self._steps: list[Step] = []
-        self._initial = json.loads(json.dumps(self._topics))
+        self._initial = deepcopy(self._topics)
 
     def make(self, length: int) -> History:
         """A history with at most ``length`` steps."""
@@ -151,12 +153,12 @@ class HistoryMaker:
         if len(self._names) > 1:
             kinds += ["leave"] * 2
         if len(self._names) >= self._members_max:
-            kinds = ["leave"] * 4 + ["replace", "topics"]
+            kinds = ["leave"] + ["replace"] * 3 + ["topics"]
         self._KINDS[rng.choice(kinds)](self)
 
     def _join(self) -> None:
         letter = self._rng.choice(_LETTERS)
-        instance = f"i-{letter}{len(self._steps)}" if self._rng.random() < 0.3 else None
+        instance = f"i-{letter}{len(self._steps)}" if self._rng.random() < self._static_share else None
         self._come(self._draw_member_id(), instance, list(self._common) if self._is_homogeneous else self._draw_names())
 
     def _replace(self) -> None:
@@ -164,6 +166,9 @@ class HistoryMaker:
             old = self._rng.choice(list(self._instances))
             instance, names = self._instances.pop(old), self._names.pop(old)
             self._come(self._draw_member_id(), instance, names)
+            if self._rng.random() < 0.7:  # else everybody keeps what there is, in whatever order they are asked
+                self._change_topics()
+                self._steps[-1]["topics"] = deepcopy(self._topics)
 
     def _come(self, member: str, instance: str | None, names: list[str]) -> None:
         self._names[member] = names
@@ -197,7 +202,7 @@ class HistoryMaker:
         if self._names:
             self._change_topics()
             member = self._rng.choice(list(self._names))
-            self._add_step({"op": "topics", "member": member, "topics": json.loads(json.dumps(self._topics))})
+            self._add_step({"op": "topics", "member": member, "topics": deepcopy(self._topics)})
 
     def _add_step(self, step: Step) -> None:
         distinct = {frozenset(names) for names in self._names.values()}

@@ -5,7 +5,8 @@
 //   join       "member" with "names" and perhaps an "instance", which may be that of a member whom it replaces
 //   subscribe  "member" changes its "names"
 //   leave      "left" is gone
-//   topics     "topics" are all topics from now on
+//   topics     nothing but the topics
+// With any of them "topics" may be all topics from now on.
 // The answer is, for each step, the records written: [[member, [[topic id, [partition]]]]], in their order.
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -96,7 +97,7 @@ public class AssignorFacts {
             Image image = new Image(history.get("topics"));
             ArrayNode answers = JSON.createArrayNode();
             for (JsonNode step : history.get("steps")) {
-                if (step.get("op").asText().equals("topics")) image = new Image(step.get("topics"));
+                if (step.has("topics")) image = new Image(step.get("topics"));
                 answers.add(apply(group, image, step));
             }
             System.out.println(JSON.writeValueAsString(answers));
