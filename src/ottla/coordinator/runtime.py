@@ -231,6 +231,11 @@ class CoordinatorRuntime(Generic[S]):
         return [context for context in self._contexts.values() if context.state is CoordinatorState.ACTIVE]
 
     @property
+    def active_shards(self) -> list[S]:
+        """The shards that take operations, for those who measure them."""
+        return [context.shard for context in self._active()]
+
+    @property
     def states(self) -> dict[TopicPartition, CoordinatorState]:
         """The state of each partition's shard."""
         return {topic_partition: context.state for topic_partition, context in self._contexts.items()}
