@@ -15,7 +15,7 @@ STORY = (("a", True), ("b", False), ("c", True))
 
 
 class Producer:
-    """Writes one value to each partition in a transaction."""
+    """Writes one value to each partition in a transaction, and commits an offset."""
 
     def __init__(self, world: TxnWorld) -> None:
         self.world = world
@@ -31,6 +31,10 @@ class Producer:
             code = self.world.produce(TXN, self.producer, one, value, sequence=self._sequence)
             assert code == 0, ErrorCode(code).name
         self._sequence += 1
+        if self.world.version < 2:
+            assert self.world.add_offsets(TXN, self.producer) == 0
+        code = self.world.commit_offset(TXN, self.producer, ord(value))
+        assert code == 0, ErrorCode(code).name
 
     def end(self, *, committed: bool) -> None:
         response = self.world.end(TXN, self.producer, committed=committed)
@@ -54,6 +58,7 @@ def test_the_story_without_a_crash(version: int) -> None:
     world = TxnWorld(version)
     assert list(tell(world)) == ["a", "b", "c"]
     assert [world.committed(one) for one in PARTITIONS] == [["a", "c"]] * 3
+    assert world.offset() == (ord("c"), 0)
     assert world.state(TXN) == "CompleteCommit"
     assert world.open_transactions() == {}
 
@@ -89,8 +94,8 @@ def test_killed_before_any_write_to_the_disk(version: int) -> None:
         "CompleteCommit",
         "CompleteAbort",
     }
-    assert found_after["PrepareAbort"] >= len(PARTITIONS), "it has died between any two markers"
-    assert found_after["PrepareCommit"] >= 2 * len(PARTITIONS)
+    assert found_after["PrepareAbort"] > len(PARTITIONS), "it has died between any two markers"
+    assert found_after["PrepareCommit"] > 2 * len(PARTITIONS)
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -100,7 +105,7 @@ def test_killed_again_while_it_recovers(version: int) -> None:
         world = TxnWorld(version)
         producer = Producer(world)
         producer.write("a")
-        world.machine.files.power_off_after(2)  # the decision and one marker
+        world.machine.files.power_off_after(2)  # the decision, and one marker
         with pytest.raises(PowerLoss):
             producer.end(committed=True)
         world = world.die()
@@ -117,7 +122,7 @@ def test_killed_again_while_it_recovers(version: int) -> None:
         fence(world)
         check(world, ["a"])
         world.runtime.drop()
-    assert writes == len(PARTITIONS) + 1, "markers, and that the transaction is complete"
+    assert writes == len(PARTITIONS) + 2, "markers, also of the offsets, and that the transaction is complete"
 
 
 def fence(world: TxnWorld) -> None:
@@ -138,4 +143,5 @@ def check(world: TxnWorld, acknowledged: list[str]) -> None:
     assert [world.committed(one) for one in PARTITIONS] == [seen] * 3, "a transaction is in some partitions only"
     committed = [name for name, is_committed in STORY if is_committed]
     assert seen == committed[: len(seen)]
+    assert world.offset() == (ord(seen[-1]) if seen else -1, 0), "records and offsets belong together"
     assert set(seen) >= set(acknowledged) & set(committed)

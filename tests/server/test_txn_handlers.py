@@ -141,7 +141,7 @@ def test_a_transactional_id_keeps_its_producer_and_fences_the_last(producer: Txn
     ],
 )
 def test_what_a_producer_may_not_ask_for(producer: TxnProducer, fields: dict[str, int], code: ErrorCode) -> None:
-    assert producer.init(**fields) == code  # type: ignore[arg-type]
+    assert producer.init(**fields) == code
     assert producer.describe().error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
 

@@ -1,54 +1,69 @@
-"""One broker's transactions without sockets: replicas, coordinator, verifier and marker sender in virtual time.
+"""One broker's transactions without sockets: replicas, coordinators, verifier and marker sender in virtual time.
 
 A world may die at any change of its files and be woken again on the same disk.
 """
 
 from collections.abc import Mapping
 from itertools import count
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ottla.common.topic_partition import TopicPartition
-from ottla.config.sections import TransactionConfig
+from ottla.config.sections import GroupCoordinatorConfig, TransactionConfig
 from ottla.coordinator.batches import BatchBuilder
 from ottla.coordinator.loader import Loader
 from ottla.coordinator.record_serde import RecordSerde
-from ottla.coordinator.runtime import CoordinatorRuntime
+from ottla.coordinator.runtime import CoordinatorRuntime, NewShard
 from ottla.coordinator.runtime_metrics import CoordinatorRuntimeMetrics
+from ottla.coordinator.shard import CoordinatorShard
+from ottla.group.consumer.context import ConsumerGroupConfig
+from ottla.group.coordinator import GroupCoordinator
+from ottla.group.metrics import GroupMetrics
+from ottla.group.records import RECORD_TYPES as GROUP_RECORD_TYPES
+from ottla.group.shard import GroupCoordinatorShard
 from ottla.log.readable_log import FetchIsolation
 from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.metadata.features import TRANSACTION_VERSION
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.records import FeatureLevelRecord
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.message import Message
+from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.records.batch import batches
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from ottla.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from ottla.records.batch import NO_SEQUENCE, batches
 from ottla.records.builder import build_batch
 from ottla.records.record import SimpleRecord, decode_records
-from ottla.replication.internal_topics import TRANSACTION_STATE_TOPIC
+from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.runtime.completion import Completion
 from ottla.runtime.inline import run
 from ottla.server.coordinator_partitions import CoordinatorPartitions
 from ottla.server.transaction_markers import TransactionMarkerSender
 from ottla.server.transaction_verifier import TransactionVerifier
 from ottla.server.txn_marker_writer import TxnMarkerWriter
+from ottla.server.txn_offset_verification import TxnOffsetVerification
 from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.records import RECORD_TYPES
+from ottla.transaction.records import RECORD_TYPES as TRANSACTION_RECORD_TYPES
 from tests.log.log_machine import A, Machine
 from tests.raft.turns import TurnRuntime
 from tests.replication.replica_machine import NODE, Answer, Broker, image_records
 from tests.sim.crash_disk import CrashPolicy
 
 T = TypeVar("T")
+S = TypeVar("S", bound=CoordinatorShard)
+RecordTypes = Mapping[int, tuple[type[Message], type[Message]]]
 
 STATE = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
+OFFSETS = TopicPartition(GROUP_METADATA_TOPIC, 0)
+GROUP = "group"
 PARTITIONS = tuple(TopicPartition("topic", index) for index in range(3))
-
-
-class NoGroups:
-    """No offsets take part in these transactions."""
-
-    def complete_transaction(self, *_marker: object, **_options: object) -> Completion[None]:
-        raise AssertionError("no group takes part")
 
 
 class TxnWorld:
@@ -73,7 +88,7 @@ class TxnWorld:
         writer = TxnMarkerWriter(
             self.broker.replicas,
             self.machine.clock,
-            pending_offsets=NoGroups,
+            pending_offsets=lambda: self.groups,
             request_timeout_ms=lambda: 1000,
         )
         self.sender = TransactionMarkerSender(
@@ -86,29 +101,49 @@ class TxnWorld:
             offsets_partition=lambda _group_id: 0,
             registry=registry,
         )
-        partitions = CoordinatorPartitions(self.broker.replicas, self.machine.runtime, 5000)
-        self.shards = CoordinatorRuntime(
-            self.coordinator.new_shard,
-            Loader(partitions, RecordSerde(RECORD_TYPES), buffer_bytes=1 << 16, now_us=lambda: 0, pause=self._no_pause),
-            writer=partitions,
-            batches=BatchBuilder(),
-            clock=self.machine.clock,
-            metrics=CoordinatorRuntimeMetrics(registry, "transaction-coordinator-metrics", lambda: 0),
-            on_loading=lambda: None,
-            on_earlier_deadline=lambda _deadline_ms: None,
-        )
+        self.shards = self._runtime_of(self.coordinator.new_shard, TRANSACTION_RECORD_TYPES, "transaction")
         self.coordinator.run_on(self.shards)
         self.coordinator.startup(1)
+        group_metrics = GroupMetrics(registry)
+        self.group_shards = self._runtime_of(
+            lambda _partition, _epoch, timers: GroupCoordinatorShard(
+                config=GroupCoordinatorConfig(),
+                timers=timers,
+                rng=self.machine.rng,
+                metrics=group_metrics,
+                group_configs=lambda _group_id: ConsumerGroupConfig(),
+            ),
+            GROUP_RECORD_TYPES,
+            "group",
+        )
+        self.groups = GroupCoordinator(
+            self.group_shards, GroupCoordinatorConfig(), TxnOffsetVerification(self.broker.replicas)
+        )
+        self.groups.startup(1)
         self.broker.replay(FeatureLevelRecord(name=TRANSACTION_VERSION, feature_level=version))
         if before is None:
             self.broker.create(partitions=3)
             self.broker.create(TRANSACTION_STATE_TOPIC)
+            self.broker.create(GROUP_METADATA_TOPIC)
         else:
             self.broker.replay(*image_records(before.broker.image))
         self._load()
 
-    async def _no_pause(self) -> None:
-        pass
+    def _runtime_of(self, new_shard: NewShard[S], types: RecordTypes, name: str) -> CoordinatorRuntime[S]:
+        async def no_pause() -> None:
+            pass
+
+        partitions = CoordinatorPartitions(self.broker.replicas, self.machine.runtime, 5000)
+        return CoordinatorRuntime(
+            new_shard,
+            Loader(partitions, RecordSerde(types), buffer_bytes=1 << 16, now_us=lambda: 0, pause=no_pause),
+            writer=partitions,
+            batches=BatchBuilder(base_sequence=0 if name == "group" else NO_SEQUENCE),
+            clock=self.machine.clock,
+            metrics=CoordinatorRuntimeMetrics(self.broker.registry, f"{name}-coordinator-metrics", lambda: 0),
+            on_loading=lambda: None,
+            on_earlier_deadline=lambda _deadline_ms: None,
+        )
 
     def verify(self, *question: Any, **options: Any) -> None:
         """The broker's verifier is made after the broker."""
@@ -117,10 +152,15 @@ class TxnWorld:
     # -- life and death -----------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Take the coordinator's partition over."""
-        self.shards.on_metadata(MetadataDelta(self.broker.image), self.broker.image)
-        self.shards.load(STATE, 0)
-        run(self.shards.load_next())
+        """Take the coordinators' partitions over."""
+        both: tuple[tuple[CoordinatorRuntime[Any], TopicPartition], ...] = (
+            (self.shards, STATE),
+            (self.group_shards, OFFSETS),
+        )
+        for shards, topic_partition in both:
+            shards.on_metadata(MetadataDelta(self.broker.image), self.broker.image)
+            shards.load(topic_partition, 0)
+            run(shards.load_next())
 
     def die(self) -> "TxnWorld":
         """The process is killed and started again; what it has written is there."""
@@ -132,7 +172,8 @@ class TxnWorld:
         """Let time pass, for timers and retries."""
         for _ in range(duration_ms // 10):
             self.runtime.pass_ms(10)
-            self.shards.tick(self.machine.clock.now_ms())
+            for shards in (self.shards, self.group_shards):
+                shards.tick(self.machine.clock.now_ms())
 
     # -- a producer's requests ----------------------------------------------------------------------------------------
 
@@ -181,6 +222,31 @@ class TxnWorld:
         """Let partitions take part, as producers do before transactions v2."""
         self.now(self.coordinator.add_partitions(transactional_id, *producer, partitions, client_transaction_version=0))
 
+    def add_offsets(self, transactional_id: str, producer: tuple[int, int]) -> int:
+        """Let the group's offsets take part, as producers do before transactions v2; the error code."""
+        request = AddOffsetsToTxnRequest(
+            transactional_id=transactional_id, producer_id=producer[0], producer_epoch=producer[1], group_id=GROUP
+        )
+        return self.now(self.coordinator.add_offsets_to_txn(request, 4)).error_code
+
+    def commit_offset(self, transactional_id: str, producer: tuple[int, int], offset: int) -> int:
+        """Commit an offset of the first partition with the transaction; the error code."""
+        committed = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+        request = TxnOffsetCommitRequest(
+            transactional_id=transactional_id,
+            group_id=GROUP,
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            topics=[TxnOffsetCommitRequestTopic(name="topic", partitions=[committed])],
+        )
+        version = 5 if self.version >= 2 else 4
+        context: Any = SimpleNamespace(header=RequestHeader(ApiKey.TXN_OFFSET_COMMIT, version, 0, None))
+        ((answer,),) = [
+            topic.partitions for topic in self.now(self.groups.commit_transactional_offsets(context, request)).topics
+        ]
+        code: int = answer.error_code
+        return code
+
     def end(self, transactional_id: str, producer: tuple[int, int], *, committed: bool) -> EndTxnResponse:
         request = EndTxnRequest(
             transactional_id=transactional_id, producer_id=producer[0], producer_epoch=producer[1], committed=committed
@@ -211,6 +277,16 @@ class TxnWorld:
             elif not (batch.is_transactional and batch.producer_id in skipped):
                 values += [(record.value or b"").decode() for record in decode_records(batch)]
         return values
+
+    def offset(self) -> tuple[int, int]:
+        """The offset that the group has committed for good, or the error that it is not known yet."""
+        wanted = OffsetFetchRequestGroup(
+            group_id=GROUP, topics=[OffsetFetchRequestTopics(name="topic", partition_indexes=[0])]
+        )
+        context: Any = SimpleNamespace(header=RequestHeader(ApiKey.OFFSET_FETCH, 9, 0, None))
+        answer = self.now(self.groups.fetch_offsets(context, wanted, require_stable=True))
+        ((found,),) = [topic.partitions for topic in answer.topics]
+        return found.committed_offset, found.error_code
 
     def state(self, transactional_id: str) -> str:
         """The state that DescribeTransactions tells."""
