@@ -308,6 +308,17 @@ def test_a_later_decision_replaces_the_markers_under_way(world: World) -> None:
     assert (first, world.done) == ([], {"txn": None})
 
 
+def test_an_answer_to_replaced_markers_means_nothing(world: World) -> None:
+    world.here.is_slow = True
+    world.here.codes[T0] = [ErrorCode.INVALID_PRODUCER_EPOCH]
+    world.sender.send(TransactionMarkers("txn", 7, 1, 3, True, (T0,), 2, 11), lambda _error: pytest.fail("replaced"))
+    world.send(T0, producer_epoch=2)
+    world.here.answers[0]()
+    assert world.sender.pending_count == 1
+    world.here.answers[1]()
+    assert world.done == {"txn": None}
+
+
 def test_a_large_transaction_leaves_turns_to_others(world: World) -> None:
     world.broker.create("wide", partitions=3 * LOCAL_SLICE)
     world.send(*(TopicPartition("wide", index) for index in range(3 * LOCAL_SLICE)))

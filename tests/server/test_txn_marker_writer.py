@@ -110,6 +110,14 @@ def test_each_partition_has_its_own_outcome() -> None:
     assert markers.errors == [{GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, T0: ErrorCode.INVALID_PRODUCER_EPOCH, T1: 0}]
 
 
+def test_a_partition_that_is_known_and_not_here() -> None:
+    markers = Markers()
+    markers.broker.create("elsewhere", replicas=(2,), leader=2)
+    elsewhere = TopicPartition("elsewhere", 0)
+    markers.write(elsewhere)
+    assert markers.errors == [{elsewhere: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}]
+
+
 def test_a_partition_that_is_named_twice_gets_one_marker() -> None:
     markers = Markers()
     markers.write(T0, T0)
