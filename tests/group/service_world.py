@@ -91,7 +91,7 @@ class Verifier:
 def context(api_version: int, client_id: str = "client") -> RequestContext:
     """Who asks, in which version."""
     header: Any = SimpleNamespace(api_version=api_version, client_id=client_id)
-    peer: Any = SimpleNamespace(client_address="127.0.0.1")
+    peer: Any = SimpleNamespace(client_address="127.0.0.1", principal="User:test")
     return RequestContext(header, peer)
 
 
