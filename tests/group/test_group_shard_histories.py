@@ -132,6 +132,7 @@ class ShardHistories(RuleBasedStateMachine):
             _offsets(live, group_id) for group_id in (GROUP, SIMPLE)
         ]
         assert replayed.num_offsets == live.num_offsets
+        assert live.num_offsets == sum(len(_offsets(live, group_id)) for group_id in (GROUP, SIMPLE))
         loaded = {group.group_id: group for group in replayed.all_groups}
         assert {group.group_id: group.type for group in loaded.values()} == {
             group.group_id: group.type for group in live.all_groups

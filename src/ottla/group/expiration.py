@@ -6,7 +6,6 @@ from ottla.config.sections import GroupCoordinatorConfig
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.result import CoordinatorResult
 from ottla.coordinator.timers import Timers
-from ottla.group.group import Group
 from ottla.group.group_store import GroupStore
 from ottla.group.offsets.removal import OffsetRemoval
 from ottla.group.offsets.store import OffsetStore
@@ -15,12 +14,6 @@ TIMER_KEY: Final = "expire-group-metadata"
 OFFSETS_PER_SLICE: Final = 2_000
 """About a millisecond's work."""
 _PAUSE_MS: Final = 1
-
-
-def end_group(group: Group, records: list[CoordinatorRecord]) -> None:
-    """Add what ends a group in the log, after what ends its offsets."""
-    group.cancel_timers()
-    records += group.tombstone_records()
 
 
 class GroupExpiration:
@@ -66,7 +59,7 @@ class GroupExpiration:
             if group is not None:
                 budget -= 1 + self._offsets.num_offsets_of(group.group_id)
                 if self._removal.cleanup_expired_offsets(group, records, now_ms) and group.is_empty:
-                    end_group(group, records)
+                    records += group.tombstone_records()
         if self._left:
             self._timers.schedule(TIMER_KEY, now_ms + _PAUSE_MS, self._slice)
         else:

@@ -94,9 +94,6 @@ class Group(ABC):
     def tombstone_records(self) -> list[CoordinatorRecord]:
         """What ends the group in the log."""
 
-    def cancel_timers(self) -> None:
-        """The group is about to be deleted."""
-
     @abstractmethod
     def offset_unused_since_ms(self, commit_timestamp_ms: int) -> int | None:
         """From when on the retention of an offset that was committed then counts; None if it does not expire now."""

@@ -18,7 +18,7 @@ from ottla.group.consumer.context import GroupConfigs
 from ottla.group.consumer.context import RequestContext as ConsumerRequestContext
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.manager import ConsumerGroupManager
-from ottla.group.expiration import GroupExpiration, end_group
+from ottla.group.expiration import GroupExpiration
 from ottla.group.group import Group
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
@@ -197,7 +197,7 @@ class GroupCoordinatorShard:
                 result.error_code = error.code
             else:
                 records += self._removal.delete_all_offsets(group_id)
-                end_group(group, records)
+                records += group.tombstone_records()
             results.append(result)
         return CoordinatorResult(records, results)
 

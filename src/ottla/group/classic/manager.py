@@ -88,7 +88,6 @@ class ClassicGroupManager:
             return joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         records: list[CoordinatorRecord] = []
         if group is not None:
-            group.cancel_timers()
             records += group.tombstone_records()
         records.append(new_empty_group_metadata_record(request.group_id, now_ms))
         return CoordinatorResult(records, None, partial(self._created, joining))

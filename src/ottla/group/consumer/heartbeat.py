@@ -136,7 +136,6 @@ class Heartbeats:
         if not is_joining or not isinstance(group, ClassicGroup):
             raise not_found(f"Group {group_id} is not a consumer group.")
         if group.is_empty:
-            group.cancel_timers()
             records += group.tombstone_records()
             return ConsumerGroup(group_id), None
         return self._migration.upgrade(group, records), group
