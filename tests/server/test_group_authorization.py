@@ -182,6 +182,14 @@ def test_fetches(version: int) -> None:
         assert ask(set(), every=True) == (0, [0])
 
 
+def test_a_group_that_cannot_be_asked_shows_no_topics() -> None:
+    (api,) = offset_fetch.APIS
+    services = Services(DESCRIBE_TOPIC)
+    services.group_coordinator.on_resignation(0, 2)
+    (answer,) = services.ask(api, 9, fetch_request(GROUP, {TOPIC: [0]}, 9)).groups
+    assert (answer.error_code, list(answer.topics)) == (ErrorCode.NOT_COORDINATOR, [])
+
+
 def test_deletions_of_offsets() -> None:
     (api,) = offset_delete.APIS
 

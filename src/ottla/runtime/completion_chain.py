@@ -26,6 +26,8 @@ def then(completion: Completion[T], work: Callable[[T], U]) -> Completion[U]:
 
 def recover(completion: Completion[T], answer: Callable[[KafkaError], T]) -> Completion[T]:
     """The answer, or what ``answer`` makes of the error; it may raise one."""
+    if completion.is_done and completion.error is None:
+        return completion
     recovered: Completion[T] = Completion()
 
     def follow(done: Completion[T]) -> None:
