@@ -42,12 +42,17 @@ def request(name: str = "orders", records: bytes = b"r" * 70, **changes: object)
     name=st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=126),
     records=st.binary(min_size=16, max_size=40_000),
     acks=st.integers(-1, 1),
+    transactional_id=st.none() | st.text(st.characters(codec="ascii"), min_size=1, max_size=126),
 )
-def test_reading_gives_what_was_written(version: int, name: str, records: bytes, acks: int) -> None:
-    single = read_single_produce(memoryview(encode(request(name, records, acks=acks), version)), version)
+def test_reading_gives_what_was_written(
+    version: int, name: str, records: bytes, acks: int, transactional_id: str | None
+) -> None:
+    body = encode(request(name, records, acks=acks, transactional_id=transactional_id), version)
+    single = read_single_produce(memoryview(body), version)
     assert single is not None
-    read_acks, timeout_ms, read_name, topic_id, _field, partition, read_records = single
+    read_acks, timeout_ms, read_name, topic_id, _field, partition, read_records, read_transactional_id = single
     assert (read_acks, timeout_ms, partition, bytes(read_records)) == (acks, 1_500, 7, records)
+    assert read_transactional_id == transactional_id
     assert (read_name, topic_id) == ((None, TOPIC_ID) if version >= 13 else (name, None))
 
 
@@ -76,7 +81,8 @@ def test_what_is_not_plain_is_left_to_the_codec(version: int) -> None:
     two_partitions = request()
     two_partitions.topic_data[0].partition_data = [plain.topic_data[0].partition_data[0]] * 2
     for body in (
-        request(transactional_id="txn"),
+        request(transactional_id=""),
+        request(transactional_id="t" * 127),
         request(topic_data=[]),
         request(topic_data=[*plain.topic_data, *plain.topic_data]),
         request(records=b""),
@@ -86,8 +92,9 @@ def test_what_is_not_plain_is_left_to_the_codec(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_damage_is_left_to_the_codec(version: int) -> None:
-    whole = encode(request(), version)
+@pytest.mark.parametrize("transactional_id", [None, "txn"])
+def test_damage_is_left_to_the_codec(version: int, transactional_id: str | None) -> None:
+    whole = encode(request(transactional_id=transactional_id), version)
     for end in range(len(whole)):
         assert read_single_produce(memoryview(whole[:end]), version) is None
     tagged = whole[:-1] + b"\x01\x63\x00"

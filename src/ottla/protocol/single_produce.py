@@ -1,7 +1,7 @@
 """A produce of one batch to one partition, which is what producers send most: read and answered without objects.
 
-Only for what is plain (flexible versions, no transactional id, no tagged fields); everything else is left to the codec.
-The bytes are the same, which a test checks.
+Only for what is plain (flexible versions, no tagged fields); everything else is left to the codec. The bytes are the
+same, which a test checks.
 """
 
 import struct
@@ -23,9 +23,9 @@ _NO_TAGS: Final = memoryview(b"\0\0\0")
 """Of the partition, the topic and the request."""
 
 
-SingleProduce = tuple[int, int, str | None, Uuid | None, bytes, int, memoryview]
+SingleProduce = tuple[int, int, str | None, Uuid | None, bytes, int, memoryview, str | None]
 """Acks, timeout in ms, the topic by name (None from version 13 on) or id, the topic as it stands in the request and
-will in the response, the partition, and its records.
+will in the response, the partition, its records, and the transactional id, if there is one.
 """
 
 
@@ -34,8 +34,19 @@ def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
     size = len(body)
     if version < FLEXIBLE_FROM or size < 32:
         return None
-    transactional_id, acks, timeout_ms, topics = _HEAD.unpack_from(body)
-    if transactional_id != 0 or topics != _ONE:
+    transactional_id = None
+    length = body[0]
+    if length:
+        if length > 127 or length < 2 or length + 31 > size:
+            return None
+        try:
+            transactional_id = str(body[1:length], "utf-8")
+        except UnicodeDecodeError:
+            return None
+        body = body[length - 1 :]  # what follows is as it is without one
+        size = len(body)
+    _, acks, timeout_ms, topics = _HEAD.unpack_from(body)
+    if topics != _ONE:
         return None
     name, topic_id = None, None
     if version >= BY_TOPIC_ID_FROM:
@@ -66,7 +77,7 @@ def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
     end = position + length - 1
     if partitions != _ONE or length < 2 or end + 3 != size or body[end:] != _NO_TAGS:
         return None
-    return acks, timeout_ms, name, topic_id, topic_field, index, body[position:end]
+    return acks, timeout_ms, name, topic_id, topic_field, index, body[position:end], transactional_id
 
 
 def write_single_produce_response(

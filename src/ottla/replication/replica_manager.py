@@ -166,6 +166,12 @@ class ReplicaManager:
                 operation=operation,
             )
 
+    def has_ongoing_transaction(self, topic_partition: TopicPartition, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a producer has written to a partition in its open transaction: then its coordinator knows of it."""
+        partition = self.partitions.online.get(topic_partition)
+        log = None if partition is None else partition.log
+        return log is not None and log.producer_state.has_ongoing_transaction(producer_id, producer_epoch)
+
     # -- fetching -----------------------------------------------------------------------------------------------------
 
     def fetch(

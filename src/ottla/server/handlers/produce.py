@@ -46,8 +46,11 @@ _NAMES_LEADER: Final = 10
 _ZSTD_FROM: Final = 7
 _WRITE: Final = AclOperation.WRITE
 _TOPIC: Final = ResourceType.TOPIC
+_TRANSACTIONAL_ID: Final = ResourceType.TRANSACTIONAL_ID
 _ADMIN_CLIENT: Final = "__admin_client"
 _LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb4xh")
+_PRODUCER: Final = struct.Struct(">43xqh")
+"""A batch's producer id and epoch."""
 _CODEC: Final = 0x07
 
 
@@ -60,7 +63,7 @@ def handle(services: BrokerServices, request: Request) -> None:
 
 def _produce_single(services: BrokerServices, request: Request, single: SingleProduce) -> bool:
     """The short way, for a request about which nothing is out of the ordinary; returns whether it was taken."""
-    acks, timeout_ms, name, topic_id, topic_field, partition, records = single
+    acks, timeout_ms, name, topic_id, topic_field, partition, records, transactional_id = single
     if name is None:
         assert topic_id is not None
         topic = services.metadata.image.topics.by_id.get(topic_id)
@@ -72,12 +75,18 @@ def _produce_single(services: BrokerServices, request: Request, single: SinglePr
     if size < HEADER_BYTES or header.client_id == _ADMIN_CLIENT:
         return False
     length, magic, attributes = _LENGTH_AND_MAGIC.unpack_from(records)
-    if magic != MAGIC or length + LOG_OVERHEAD != size or attributes & TRANSACTIONAL_FLAG:
+    if magic != MAGIC or length + LOG_OVERHEAD != size:
         return False
     if not services.authorizer.authorize(request, _WRITE, _TOPIC, name):
         return False
     key: Any = (name, partition)  # a plain pair is found as well as a TopicPartition, and costs less
     replicas = services.replicas
+    if attributes & TRANSACTIONAL_FLAG and (
+        transactional_id is None
+        or not services.authorizer.authorize(request, _WRITE, _TRANSACTIONAL_ID, transactional_id)
+        or not replicas.has_ongoing_transaction(key, *_PRODUCER.unpack_from(records))
+    ):
+        return False
     result = replicas.append_one(key, topic_id, records, acks)
     if result is None:
         return False
@@ -104,7 +113,7 @@ def _answer_single(
     services: BrokerServices, request: Request, single: SingleProduce, topic: str, results: Sequence[AppendResult]
 ) -> None:
     """Answer what had to wait, or failed, or wants no answer."""
-    acks, _timeout_ms, _name, topic_id, _field, partition, _records = single
+    acks, _timeout_ms, _name, topic_id, _field, partition, _records, _transactional_id = single
     answer = _Answer(services, request, acks)
     answer.expect(topic, topic_id, partition)
     answer.respond(results)
