@@ -373,7 +373,7 @@ def test_producers_are_described_with_their_open_transaction(wire: Wire, produce
     assert (state.producer_id, state.producer_epoch) == (producer.producer_id, producer.producer_epoch)
     assert (state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset) == (2, -1, 0)
     assert (empty.error_code, list(empty.active_producers)) == (0, [])
-    assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (missing.error_code, missing.error_message) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     assert producer.end() == 0
     wait_until_stable(wire, existing, 4)
     (state,) = describe_producers(wire, existing)[0].active_producers
@@ -381,6 +381,9 @@ def test_producers_are_described_with_their_open_transaction(wire: Wire, produce
     assert state.coordinator_epoch >= 0
     (unknown,) = describe_producers(wire, "nowhere")
     assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert unknown.error_message == "This server does not host this topic-partition."
+    (invalid,) = describe_producers(wire, "no topic")
+    assert invalid.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 # -- WriteTxnMarkers --------------------------------------------------------------------------------------------------

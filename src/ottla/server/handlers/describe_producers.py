@@ -24,32 +24,39 @@ def handle(
     services: BrokerServices, context: RequestContext, body: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """Each partition on its own."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    _describe(services, context, TopicPartition(topic.name, index)) for index in topic.partition_indexes
-                ],
-            )
-            for topic in body.topics
-        ]
+    topics = []
+    for topic in body.topics:
+        try:
+            _check_topic(services, context, topic.name)
+        except KafkaError as error:
+            partitions = [_refused(index, error) for index in topic.partition_indexes]
+        else:
+            partitions = [_describe(services, TopicPartition(topic.name, index)) for index in topic.partition_indexes]
+        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
+
+
+def _check_topic(services: BrokerServices, context: RequestContext, topic: str) -> None:
+    validate_topic_name(topic)
+    if not services.authorizer.authorize(context, AclOperation.READ, ResourceType.TOPIC, topic):
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    if services.metadata.image.topics.topic(topic) is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+
+
+def _describe(services: BrokerServices, key: TopicPartition) -> PartitionResponse:
+    try:
+        producers = services.replicas.partitions.require(key).active_producers()
+    except KafkaError as error:
+        return PartitionResponse(partition_index=key.partition, error_code=error.code)
+    return PartitionResponse(
+        partition_index=key.partition,
+        active_producers=[ProducerState(**producer._asdict()) for producer in producers],
     )
 
 
-def _describe(services: BrokerServices, context: RequestContext, key: TopicPartition) -> PartitionResponse:
-    response = PartitionResponse(partition_index=key.partition)
-    try:
-        validate_topic_name(key.topic)
-        if not services.authorizer.authorize(context, AclOperation.READ, ResourceType.TOPIC, key.topic):
-            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        producers = services.replicas.partitions.require(key).active_producers()
-    except KafkaError as error:
-        response.error_code = error.code
-        response.error_message = str(error) or None
-        return response
-    response.active_producers = [ProducerState(**producer._asdict()) for producer in producers]
-    return response
+def _refused(index: int, error: KafkaError) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error.code, error_message=str(error))
 
 
 def error_response(body: DescribeProducersRequest, error: KafkaError) -> DescribeProducersResponse:
@@ -58,10 +65,7 @@ def error_response(body: DescribeProducersRequest, error: KafkaError) -> Describ
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[
-                    PartitionResponse(partition_index=index, error_code=error.code, error_message=str(error))
-                    for index in topic.partition_indexes
-                ],
+                partitions=[_refused(index, error) for index in topic.partition_indexes],
             )
             for topic in body.topics
         ]
