@@ -18,7 +18,7 @@ class ConfluentMember:
 
     def __init__(self, bootstrap: str, spec: MemberSpec, listener: Listener) -> None:
         self._listener = listener
-        self._consumer = Consumer(_config(bootstrap, spec))
+        self._consumer = Consumer(_config(bootstrap, spec) | {"error_cb": self._on_error})
         self._consumer.subscribe(
             list(spec.topics) if spec.pattern is None else [spec.pattern],
             on_assign=self._on_assign,
@@ -73,6 +73,11 @@ class ConfluentMember:
             self._listener.refused(error)
         self._listener.revoked(_plain(partitions))
 
+    def _on_error(self, error: KafkaError) -> None:
+        """Hear of what ends a consumer; connections break where a broker restarts, and that is no error."""
+        if error.code() == KafkaError._FATAL:
+            self._listener.error(error.str())
+
     def _on_lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
         self._listener.lost(_plain(partitions))
 
@@ -90,7 +95,6 @@ def _config(bootstrap: str, spec: MemberSpec) -> dict[str, Any]:
         "topic.metadata.propagation.max.ms": 1000,
         "reconnect.backoff.max.ms": 500,
         "log_level": 2,
-        "error_cb": _ignore,
     }
     if spec.instance_id is not None:
         config["group.instance.id"] = spec.instance_id
@@ -103,10 +107,6 @@ def _config(bootstrap: str, spec: MemberSpec) -> dict[str, Any]:
         "heartbeat.interval.ms": spec.heartbeat_interval_ms,
         "partition.assignment.strategy": ",".join(spec.assignors or ("range",)),
     }
-
-
-def _ignore(_: KafkaError) -> None:
-    """Connections break where a broker restarts; what matters comes as a message."""
 
 
 def _plain(partitions: Sequence[TopicPartition]) -> list[Partition]:

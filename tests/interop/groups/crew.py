@@ -122,8 +122,9 @@ def assert_never_shared(members: Sequence[Member]) -> None:
     for (partition, start, end, generation), member in spans:
         by_partition.setdefault((member.spec.group, partition), []).append((start, end, member))
         if member.spec.protocol == "classic" and generation >= 0:
-            owner = by_generation.setdefault((member.spec.group, generation, partition), member.name)
-            assert owner == member.name, f"{owner} and {member.name} own {partition} in generation {generation}"
+            name = member.spec.instance_id or member.name
+            owner = by_generation.setdefault((member.spec.group, generation, partition), name)
+            assert owner == name, f"{owner} and {name} own {partition} in generation {generation}"
     for (_, partition), owners in by_partition.items():
         owners.sort(key=lambda each: each[0])
         for (_, end, before), (start, _, after) in pairwise(owners):

@@ -45,7 +45,6 @@ class GroupAdmin:
     def __init__(self, bootstrap: str) -> None:
         self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 2, "error_cb": lambda _: None}
         self._admin = AdminClient(self._common)
-        self._producer = Producer(self._common | {"linger.ms": 5, "reconnect.backoff.max.ms": 200})
         self.ends: dict[Partition, int] = {}
 
     def create_topic(
@@ -75,6 +74,7 @@ class GroupAdmin:
 
     def produce(self, partitions: Iterable[Partition], number: int = 10) -> None:
         """Write `number` records to each, and wait for their acknowledgement."""
+        producer = Producer(self._common | {"linger.ms": 5, "reconnect.backoff.max.ms": 200})  # knows of no old topics
         failures: list[KafkaError] = []
 
         def keep(error: KafkaError | None, message: Message) -> None:
@@ -83,9 +83,9 @@ class GroupAdmin:
 
         for topic, partition in partitions:
             for _ in range(number):
-                self._producer.produce(topic, b"value", b"key", partition, on_delivery=keep)
+                producer.produce(topic, b"value", b"key", partition, on_delivery=keep)
             self.ends[topic, partition] += number
-        assert self._producer.flush(BOUND_S) == 0
+        assert producer.flush(BOUND_S) == 0
         assert not failures, failures
 
     def committed(self, group: str, partitions: Iterable[Partition] | None = None) -> dict[Partition, int]:

@@ -29,6 +29,8 @@ class KafkaPythonMember:
 
     def __init__(self, bootstrap: str, spec: MemberSpec, listener: Listener) -> None:
         self._listener = listener
+        # With a pattern each poll asks for metadata before it joins, and starts again if that took its time.
+        self._poll_ms = _POLL_MS if spec.pattern is None else 10 * _POLL_MS
         static: dict[str, Any] = {} if spec.instance_id is None else {"group_instance_id": spec.instance_id}
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
@@ -53,7 +55,7 @@ class KafkaPythonMember:
 
     def poll(self) -> list[tuple[str, int, int]]:
         try:
-            polled = self._consumer.poll(timeout_ms=_POLL_MS)
+            polled = self._consumer.poll(timeout_ms=self._poll_ms)
         except KafkaError as error:
             self._listener.error(f"{type(error).__name__}: {error}")
             return []
