@@ -19,7 +19,7 @@ from ottla.group.consumer.member import ClassicMember, ClassicProtocol, Consumer
 from ottla.group.consumer.member_validation import throw_if_group_is_full
 from ottla.group.consumer.membership import joining_classic_member
 from ottla.group.consumer.migration import Migration
-from ottla.group.consumer.rebalance import GroupEpoch, MemberChange, Rebalancer
+from ottla.group.consumer.rebalance import MemberChange, Rebalancer
 from ottla.group.consumer.regex_subscriptions import RegexSubscriptions, RegexUpdate
 from ottla.group.consumer.target_assignment import TargetAssignment
 from ottla.group.consumer_protocol import ConsumerProtocolSubscription, decode_subscription
@@ -30,7 +30,7 @@ class _Join(NamedTuple):
     """A join as it is being decided."""
 
     change: MemberChange
-    group_epoch: GroupEpoch
+    group_epoch: int
     has_subscription_changed: bool
     owned: Assignment
     """What the member says that it owns: all that it does not name has been given up."""
@@ -109,7 +109,7 @@ class ClassicJoins:
         """The member's assignment follows the last target; if that is out of date, the classic group rebalances."""
         change, rebalance = join.change, None
         group, updated, now_ms = change.group, change.updated_member, change.now_ms
-        if group.assignment_epoch < join.group_epoch.epoch:
+        if group.assignment_epoch < join.group_epoch:
             rebalance = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         else:
             updated = self._reconcile(join, TargetAssignment(group.assignment_epoch, group.target_of(updated)))

@@ -8,13 +8,13 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group import record_helpers as records
-from ottla.group.assignor.spec import Assignment, SubscriptionType
+from ottla.group.assignor.spec import Assignment
 from ottla.group.consumer import offset_validation
 from ottla.group.consumer.member import ConsumerGroupMember
 from ottla.group.consumer.member_state import MemberState
 from ottla.group.consumer.member_validation import unknown_member
 from ottla.group.consumer.partition_owners import NOT_OWNED, PartitionOwners
-from ottla.group.consumer.subscriptions import GroupSubscriptions, count_one, subscription_type
+from ottla.group.consumer.subscriptions import GroupSubscriptions, count_one
 from ottla.group.group import CommitPartitionValidator, Group, GroupType
 from ottla.protocol.messages.list_groups import ListedGroup
 
@@ -149,11 +149,6 @@ class ConsumerGroup(Group):
         if member.instance_id is not None:
             member_id = self.static_members.get(member.instance_id)
         return self.target_assignment.get(member_id, {}) if member_id is not None else {}
-
-    @property
-    def subscription_type(self) -> SubscriptionType:
-        """Whether all members subscribe to the same."""
-        return subscription_type(self.subscriptions.regexes, self.subscriptions.topics, len(self.members))
 
     def preferred_server_assignor(
         self,

@@ -11,7 +11,7 @@ from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.member import ConsumerGroupMember
 from ottla.group.consumer.member_state import MemberState
 from ottla.group.consumer.member_timers import MemberTimers
-from ottla.group.consumer.subscriptions import subscription_type
+from ottla.group.consumer.subscriptions import SubscribedTopics, subscription_type
 from ottla.group.consumer.target_assignment import TargetAssignment, TargetAssignmentBuilder
 from ottla.group.record_helpers import (
     new_consumer_group_current_assignment_record,
@@ -43,12 +43,20 @@ class MemberChange(NamedTuple):
         self.records.append(new_consumer_group_member_subscription_record(self.group.group_id, self.updated_member))
         return self.updated_member.subscribed_topic_names != self.member.subscribed_topic_names
 
+    def subscribed_topics(self) -> SubscribedTopics:
+        """The topics that the group will subscribe to."""
+        return self.group.subscriptions.topics_after(self.member, self.updated_member)
 
-class GroupEpoch(NamedTuple):
-    """The epoch that a group will have, and whether its members then subscribe to the same."""
+    def subscription_type(self) -> SubscriptionType:
+        """Whether all members will subscribe to the same.
 
-    epoch: int
-    subscription_type: SubscriptionType
+        Apache takes the group's present type when nothing bumps its epoch, and so gives partitions to a member that
+        joins without a subscription while a rebalance is due, which never reads them.
+        """
+        group, new = self.group, self.updated_member
+        is_new = not group.has_member(new.member_id) and group.static_member(new.instance_id) is None
+        regexes = group.subscriptions.regexes_after(self.member, new)
+        return subscription_type(regexes, self.subscribed_topics(), group.num_members + is_new)
 
 
 class Rebalancer:
@@ -60,15 +68,12 @@ class Rebalancer:
         self._context = context
         self._timers = timers
 
-    def maybe_bump_group_epoch(self, change: MemberChange, *, bump: bool) -> GroupEpoch:
+    def maybe_bump_group_epoch(self, change: MemberChange, *, bump: bool) -> int:
         """The next epoch if a subscription says so, or if the topics have changed since somebody last looked."""
         group, now_ms = change.group, change.now_ms
         if not bump and not group.has_metadata_expired(now_ms):
-            return GroupEpoch(group.group_epoch, group.subscription_type)
-        old, new = change.member, change.updated_member
-        topics = group.subscriptions.topics_after(old, new)
-        metadata_hash = self._context.metadata_hash(topics)
-        is_new = not group.has_member(new.member_id) and group.static_member(new.instance_id) is None
+            return group.group_epoch
+        metadata_hash = self._context.metadata_hash(change.subscribed_topics())
         epoch = group.group_epoch
         if bump or metadata_hash != group.metadata_hash:
             epoch += 1
@@ -76,8 +81,7 @@ class Rebalancer:
         group.set_metadata_refresh_deadline(now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
         if group.has_subscription_metadata_record:
             change.records.append(new_consumer_group_subscription_metadata_tombstone_record(group.group_id))
-        regexes = group.subscriptions.regexes_after(old, new)
-        return GroupEpoch(epoch, subscription_type(regexes, topics, group.num_members + is_new))
+        return epoch
 
     def write_group_epoch(
         self, group: ConsumerGroup, epoch: int, metadata_hash: int, records: list[CoordinatorRecord]
@@ -89,28 +93,28 @@ class Rebalancer:
         )
         self._context.metrics.consumer_group_rebalances.value += 1
 
-    def maybe_update_target_assignment(self, change: MemberChange, group_epoch: GroupEpoch) -> TargetAssignment:
+    def maybe_update_target_assignment(self, change: MemberChange, group_epoch: int) -> TargetAssignment:
         """What the member is to have: by a new target assignment if the group's epoch is ahead and the last one is old
         enough, else by the last one.
         """
         group, now_ms = change.group, change.now_ms
-        if group.assignment_epoch >= group_epoch.epoch or not self._may_assign(group, now_ms):
+        if group.assignment_epoch >= group_epoch or not self._may_assign(group, now_ms):
             return TargetAssignment(group.assignment_epoch, group.target_of(change.updated_member))
         assignor_name = group.preferred_server_assignor(
             self._context.config.group_consumer_assignors, change.member, change.updated_member
         )
         records, target = TargetAssignmentBuilder(
             group,
-            group_epoch.epoch,
+            group_epoch,
             assignor_name,
-            group_epoch.subscription_type,
+            change.subscription_type(),
             change.updated_member,
             self._context.image.topics,
         ).build(now_ms)
         logger.info(
             "[GroupId %s] Computed a new target assignment for epoch %d with '%s' assignor.",
             group.group_id,
-            group_epoch.epoch,
+            group_epoch,
             assignor_name,
         )
         change.records.extend(records)
