@@ -8,32 +8,9 @@ import pytest
 
 from tests.interop.clients.client import Sent
 from tests.interop.clients.confluent_client import Confluent
+from tests.interop.tools import CONFIGS, TOOLS, TOPICS, Tools
 from tests.node import CLUSTER_ID, Node
 from tests.oracle import Oracle
-
-TOOLS = "org.apache.kafka.tools"
-TOPICS = f"{TOOLS}.TopicCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
-
-
-class Tools:
-    """The tools against one cluster."""
-
-    def __init__(self, oracle: Oracle, bootstrap: str) -> None:
-        self._oracle = oracle
-        self._bootstrap = bootstrap
-
-    def run(self, main_class: str, *arguments: str | Path, stdin: str | None = None) -> str:
-        """Run a tool that has to succeed, and return what it prints."""
-        status, output = self.attempt(main_class, *arguments, stdin=stdin)
-        assert status == 0, output
-        return output
-
-    def attempt(self, main_class: str, *arguments: str | Path, stdin: str | None = None) -> tuple[int, str]:
-        """Run a tool and return its exit status and all that it prints."""
-        server = ("--bootstrap-server", self._bootstrap)
-        done = self._oracle.run(main_class, *server, *arguments, stdin=stdin, fresh=True)
-        return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture
