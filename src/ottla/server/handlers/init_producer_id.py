@@ -1,32 +1,31 @@
-"""InitProducerId 0–5: an id for an idempotent producer. Transactional ids need the transaction coordinator.
+"""InitProducerId 0–5: who a producer is, idempotent or transactional.
 
 Version 6 is not stable in Apache Kafka 4.3 and therefore not offered.
 """
 
+from collections.abc import Awaitable
 from typing import Final
 
-from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
+from ottla.common.errors import KafkaError
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.server.api import Api
-from ottla.server.authorizer import AclOperation, require_cluster
+from ottla.server.authorizer import AclOperation, require_cluster, require_transactional_id
 from ottla.server.services import BrokerServices
 
 _NONE: Final = -1
 
 
-async def handle(
+def handle(
     services: BrokerServices, context: RequestContext, body: InitProducerIdRequest
-) -> InitProducerIdResponse:
-    """A fresh id with epoch 0: an idempotent producer that asks again starts anew."""
-    if body.transactional_id is not None:
-        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no transaction coordinator in this broker yet")
-    require_cluster(services.authorizer, context, AclOperation.IDEMPOTENT_WRITE)
-    if (body.producer_id == _NONE) != (body.producer_epoch == _NONE):
-        raise InvalidRequestError("a producer id comes with its epoch, or neither is given")
-    return InitProducerIdResponse(producer_id=await services.producer_ids.generate(), producer_epoch=0)
+) -> Awaitable[InitProducerIdResponse]:
+    """An idempotent producer gets an id of its own; a transactional one its next epoch, or an id."""
+    if body.transactional_id is None:
+        require_cluster(services.authorizer, context, AclOperation.IDEMPOTENT_WRITE)
+    else:
+        require_transactional_id(services.authorizer, context, AclOperation.WRITE, body.transactional_id)
+    return services.transaction_coordinator.init_producer_id(body, context.header.api_version)
 
 
 def error_response(_body: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from ottla.common.errors import KafkaError
@@ -49,9 +50,7 @@ async def handle(
         marker = TxnMarker(
             one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result, one.transaction_version
         )
-        services.txn_markers.write(
-            marker, _partitions(one), lambda codes, producer_id=one.producer_id: written(producer_id, codes)
-        )
+        services.txn_markers.write(marker, _partitions(one), partial(written, one.producer_id))
     await all_written
     return _response(errors)
 
