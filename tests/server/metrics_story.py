@@ -48,6 +48,9 @@ PROPERTIES = {
     "log.cleaner.backoff.ms": "50",
     "transaction.partition.verification.enable": "false",
     "metadata.log.max.record.bytes.between.snapshots": "2000",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "group.initial.rebalance.delay.ms": "0",
 }
 TOPIC = "orders"
 SCRAPES_MAX = 2_000

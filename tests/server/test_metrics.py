@@ -12,6 +12,7 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.server import process_metrics
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from tests.server import metrics_story as story_of
+from tests.server import metrics_story_groups as groups
 from tests.server.metrics_story import TOPIC, Scrape, Story, get, moved, parse
 
 pytestmark = pytest.mark.xdist_group("metrics")  # one story for all of them
@@ -24,6 +25,8 @@ _CONTROLLER = "controller_KafkaController_"
 _SOCKET = "server_socket_server_metrics_"
 _REPLICAS = "server_ReplicaManager_"
 _RAFT = "server_raft_metrics_"
+_GROUPS = "server_group_coordinator_metrics_"
+_GROUP_MANAGER = "coordinator_group_GroupMetadataManager_"
 _BROKER_METADATA = "server_broker_metadata_metrics_"
 
 
@@ -84,6 +87,22 @@ STEPS: tuple[tuple[Callable[[Story], None], tuple[str, ...]], ...] = (
         + _with("server_FetchSessionCache_", "NumIncrementalFetchPartitionsCached", "NumIncrementalFetchSessions"),
     ),
     (story_of.records_are_deleted, ("log_Log_LogStartOffset",)),
+    (
+        groups.offsets_are_committed,
+        (
+            *_with(_GROUPS, "offset_commit_count", "group_count", "num_partitions"),
+            *_with(_GROUPS, "partition_load_time_ms", "event_processing_time_ms", "batch_flush_time_ms"),
+            *_with(_GROUP_MANAGER, "NumGroups", "NumGroupsEmpty", "NumOffsets"),
+        ),
+    ),
+    (groups.offsets_are_deleted, _with(_GROUPS, "offset_deletion_count")),
+    (groups.a_classic_group_begins_to_rebalance, _with(_GROUP_MANAGER, "NumGroups", "NumGroupsCompletingRebalance")),
+    (
+        groups.a_classic_group_is_stable,
+        (_GROUPS + "group_completed_rebalance_count", _GROUP_MANAGER + "NumGroupsStable"),
+    ),
+    (groups.a_classic_group_waits_for_a_member, _with(_GROUP_MANAGER, "NumGroupsPreparingRebalance")),
+    (groups.a_consumer_group_rebalances, _with(_GROUPS, "consumer_group_count", "consumer_group_rebalance_count")),
     (story_of.a_consumer_waits, ("server_DelayedOperationPurgatory_NumDelayedOperations",)),
     (story_of.frames_hold_the_memory, _with("network_SocketServer_", "MemoryPoolAvailable", "MemoryPoolUsed")),
     (story_of.everybody_hangs_up, _with(_SOCKET, "MemoryPoolDepletedTimeTotal", "connection_count", "connections")),
@@ -236,6 +255,9 @@ INSIDE: tuple[tuple[Callable[[Story], Callable[[], object]], tuple[str, ...]], .
     ),
     (_reassign, (_REPLICAS + "ReassigningPartitions", _TOPIC + "ReassignmentBytesOutPerSec")),
     (_change_isr, _with(_REPLICAS, "IsrExpandsPerSec", "FailedIsrUpdatesPerSec")),
+    (groups.offsets_expire, _with(_GROUPS, "offset_expiration_count")),
+    (groups.a_group_dies, _with(_GROUP_MANAGER, "NumGroupsDead")),
+    (groups.an_answer_waits_for_its_commit, _with(_GROUPS, "event_purgatory_time_ms")),
     (_limit_files, ("process_max_fds",)),
     (_read_disks, _with("server_KafkaServer_", "linux_disk_read_bytes", "linux_disk_write_bytes")),
     (
