@@ -110,10 +110,9 @@ class ShardAccess:
                 by_partition.setdefault(self.topic_partition_for(group_id), []).append(group_id)
         except KafkaError as error:
             return Completion.done(answer(list(group_ids), error.code))
-        answers = gather(
-            [
-                recover(ask(topic_partition, ids), lambda error, ids=ids: answer(ids, coordinator_error(error).code))
-                for topic_partition, ids in by_partition.items()
-            ]
-        )
+
+        def recovered(topic_partition: TopicPartition, ids: list[str]) -> Completion[list[T]]:
+            return recover(ask(topic_partition, ids), lambda error: answer(ids, coordinator_error(error).code))
+
+        answers = gather([recovered(topic_partition, ids) for topic_partition, ids in by_partition.items()])
         return then(answers, lambda lists: [each for answered in lists for each in answered])

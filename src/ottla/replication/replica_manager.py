@@ -113,9 +113,9 @@ class ReplicaManager:
         """After the first image: mark the logs stray that do not belong here; returns which."""
         return await self._changes.put_aside_strays(self.image.topics)
 
-    def handle_log_dir_failure(self, path: str) -> None:
-        """A data directory has gone offline (the log manager's ``on_directory_failure``)."""
-        self._changes.handle_log_dir_failure(path)
+    def handle_log_dir_failure(self, path: str) -> list[TopicPartition]:
+        """A data directory has gone offline (the log manager's ``on_directory_failure``); returns what was in it."""
+        return [partition.topic_partition for partition in self._changes.handle_log_dir_failure(path)]
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
         """A topic's own configuration, for the log manager."""

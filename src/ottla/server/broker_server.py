@@ -29,6 +29,8 @@ from ottla.server.background import Background
 from ottla.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle, BrokerState
 from ottla.server.broker_publisher import BrokerMetadataPublisher
 from ottla.server.broker_session import BrokerSession
+from ottla.server.coordinator_topics import coordinator_topics
+from ottla.server.coordinators import Coordinators
 from ottla.server.directory_assignment import DirectoryAssignment
 from ottla.server.dispatch import Dispatcher
 from ottla.server.dynamic_config_publisher import DynamicConfigPublisher
@@ -41,6 +43,7 @@ from ottla.server.quotas import Quotas
 from ottla.server.reaper import Reaper
 from ottla.server.services import BrokerServices
 from ottla.server.socket_config import socket_server_config
+from ottla.server.transaction_verifier import TransactionVerifier
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +96,27 @@ class BrokerServer:
             registry=registry,
             purgatories=purgatories,
             replica_lag_time_max_ms=static.replication.replica_lag_time_max_ms,
+            txn_verifier=TransactionVerifier(
+                runtime,
+                node_id,
+                lambda: self.metadata.image,
+                here=lambda: self._coordinators.transaction,
+                remote=None,
+                registry=registry,
+            ),
+            txn_retry_backoff_ms=static.transaction.add_partitions_to_txn_retry_backoff_ms,
+            txn_retry_timeout_ms=static.transaction.add_partitions_to_txn_retry_backoff_max_ms,
             directory_assignments=self._directories,
+        )
+        producer_ids = ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel)
+        self._coordinators = Coordinators(
+            runtime,
+            config,
+            self.replicas,
+            producer_ids=producer_ids,
+            authorizer=authorizer,
+            background=self._background,
+            registry=registry,
         )
         request_metrics = RequestChannelMetrics(registry)
         errors = ErrorMetrics(request_metrics)
@@ -109,8 +132,12 @@ class BrokerServer:
             ),
             controller_channel=channel,
             metadata_settled=self._settled,
-            auto_topic_creation=AutoTopicCreation(channel, lambda: config.current.network.request_timeout_ms),
-            producer_ids=ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel),
+            auto_topic_creation=AutoTopicCreation(
+                channel, lambda: config.current.network.request_timeout_ms, coordinator_topics(static)
+            ),
+            group_coordinator=self._coordinators.group,
+            transaction_coordinator=self._coordinators.transaction,
+            txn_markers=self._coordinators.txn_markers,
             authorizer=authorizer,
             quotas=quotas,
             errors=errors,
@@ -205,8 +232,9 @@ class BrokerServer:
         self.replicas.image = image
 
     async def _follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Bring the replicas and the topics' configurations to an image."""
+        """Bring the replicas, the coordinators and the topics' configurations to an image."""
         await self.replicas.apply_delta(delta.topics_delta, image)
+        self._coordinators.on_metadata(delta, image)
         if delta.configs_delta is not None:
             for resource in delta.configs_delta.changes:
                 if resource.type == ConfigResourceType.TOPIC:
@@ -222,7 +250,8 @@ class BrokerServer:
 
     def handle_directory_failure(self, path: str) -> None:
         """A disk has failed: its replicas go offline here, and the controller hears of it."""
-        self.replicas.handle_log_dir_failure(path)
+        for topic_partition in self.replicas.handle_log_dir_failure(path):
+            self._coordinators.on_offline(topic_partition)
         directory_id = self.log_manager.directories[path].directory_id
         if directory_id is not None:
             self.lifecycle.directory_failed(directory_id)
@@ -241,6 +270,7 @@ class BrokerServer:
             await self._session.controlled_shutdown(CONTROLLED_SHUTDOWN_TIMEOUT_MS)
         await self._session.stop()
         await self.socket_server.stop()
+        self._coordinators.stop()
         self._reaper.stop()
         self._directories.stop()
         self._housekeeping.stop()

@@ -13,6 +13,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from ottla.runtime.completion import Completion
 from ottla.server.forwarding import ControllerChannel
 
 logger = logging.getLogger(__name__)
@@ -32,23 +33,35 @@ class ProducerIds:
         self._prefetch_at = -1
         self._allocation: asyncio.Task[None] | None = None
 
-    async def generate(self) -> int:
+    def generate(self) -> Completion[int]:
         """The next id; COORDINATOR_LOAD_IN_PROGRESS, which every client retries, if the controller gives none."""
-        while True:
-            if not self._ids:
-                self._ids, self._next_ids = self._next_ids, range(0)
-                self._prefetch_at = self._ids.start + int(len(self._ids) * PREFETCH_THRESHOLD)
-            if self._ids:
-                producer_id = self._ids[0]
-                self._ids = self._ids[1:]
-                if producer_id == self._prefetch_at:
-                    self._allocate()
-                return producer_id
-            await asyncio.shield(self._allocate())
-            if not self._next_ids and not self._ids:
-                raise ApiError(
-                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block"
-                )
+        generated: Completion[int] = Completion()
+        if (producer_id := self._take()) is not None:
+            generated.complete(producer_id)
+        else:
+            self._allocate().add_done_callback(lambda _task: self._give(generated))
+        return generated
+
+    def _give(self, generated: Completion[int]) -> None:
+        """Answer somebody who had to wait for a block."""
+        if (producer_id := self._take()) is not None:
+            generated.complete(producer_id)
+        else:
+            generated.fail(
+                ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block")
+            )
+
+    def _take(self) -> int | None:
+        if not self._ids:
+            self._ids, self._next_ids = self._next_ids, range(0)
+            self._prefetch_at = self._ids.start + int(len(self._ids) * PREFETCH_THRESHOLD)
+        if not self._ids:
+            return None
+        producer_id = self._ids[0]
+        self._ids = self._ids[1:]
+        if producer_id == self._prefetch_at:
+            self._allocate()
+        return producer_id
 
     def _allocate(self) -> "asyncio.Task[None]":
         """Ask for a block, unless that is under way."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.controller.quorum_controller import QuorumController
 from ottla.controller.settings import ControllerRequestContext
+from ottla.group.coordinator import GroupCoordinator
 from ottla.metadata.records import MetadataRecord
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
@@ -19,8 +20,9 @@ from ottla.server.auto_topic_creation import AutoTopicCreation
 from ottla.server.error_metrics import ErrorMetrics
 from ottla.server.forwarding import ControllerChannel
 from ottla.server.metadata_cache import MetadataCache
-from ottla.server.producer_ids import ProducerIds
 from ottla.server.quotas import Quotas
+from ottla.server.txn_marker_writer import TxnMarkerWriter
+from ottla.transaction.coordinator import TransactionCoordinator
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +40,9 @@ class BrokerServices:
     metadata_settled: Callable[[], Awaitable[None]]
     """Waits until this broker has followed the metadata that it has published."""
     auto_topic_creation: AutoTopicCreation
-    producer_ids: ProducerIds
+    group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
+    txn_markers: TxnMarkerWriter
     authorizer: Authorizer
     quotas: Quotas
     errors: ErrorMetrics

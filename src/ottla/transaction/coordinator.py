@@ -67,6 +67,9 @@ class TransactionCoordinator:
         self.startup = shards.startup
         self.shutdown = shards.shutdown
         self.partition_for = shards.partition_for
+        self.on_election = shards.on_election
+        self.on_resignation = shards.on_resignation
+        self.on_metadata = shards.on_metadata
 
     # -- producers ----------------------------------------------------------------------------------------------------
 

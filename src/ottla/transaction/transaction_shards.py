@@ -15,6 +15,8 @@ from ottla.coordinator.java_hash import partition_for
 from ottla.coordinator.result import CoordinatorResult
 from ottla.coordinator.runtime import CoordinatorRuntime
 from ottla.coordinator.timers import Timers
+from ottla.metadata.image.metadata import MetadataImage
+from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.runtime.completion import Completion
 from ottla.transaction.marker_dispatch import MarkerDispatch
 from ottla.transaction.markers import MarkerSender, TransactionMarkers
@@ -81,6 +83,20 @@ class TransactionShards:
         """The partition of __transaction_state that a transactional id belongs to."""
         self.check_started()
         return partition_for(transactional_id, self._num_partitions)
+
+    # -- leadership and metadata --------------------------------------------------------------------------------------
+
+    def on_election(self, partition: int, leader_epoch: int) -> None:
+        """A partition of __transaction_state is led by this broker."""
+        self.runtime.load(TopicPartition(TRANSACTION_STATE_TOPIC, partition), leader_epoch)
+
+    def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
+        """Another broker leads it from a leader epoch on; None: it is gone altogether."""
+        self.runtime.unload(TopicPartition(TRANSACTION_STATE_TOPIC, partition), leader_epoch)
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """The cluster's transaction.version may have changed."""
+        self.runtime.on_metadata(delta, image)
 
     # -- operations ---------------------------------------------------------------------------------------------------
 
