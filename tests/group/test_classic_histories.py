@@ -1,8 +1,11 @@
 """Random histories of a classic group: members come, stall, crash and come back, writes fail, coordinators change."""
 
+from random import Random
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
@@ -14,8 +17,9 @@ from tests.group.classic_world import GROUP, World
 
 INSTANCES = ["a", "b"]
 PROTOCOLS = ["range", "sticky"]  # everybody supports both: the log knows only the one that was chosen
-FAILURES = [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
-REFUSALS = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
+ACTIONS = ["behave", "behave", "join_again", "sync_again", "subscribe", "restart", "crash", "leave"]
+STALE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION}
+TROUBLES = ["hold", "hold", "commit", "commit", "fail append", "fail commits", "remove", "reload"]
 STEP_MS = 1_000
 REBALANCE_MS_MAX = 20_000
 SESSION_MS_MAX = 9_000
@@ -29,7 +33,7 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         self.world = World()
         self.clients = Clients()
         self.live: list[Client] = []
-        self.num_clients = 0
+        self.num_clients = self.num_subscriptions = 0
         self.num_coordinators = 0
         self.seen: list[tuple[str, int, str | None]] = []
         self.protocols: dict[tuple[int, int], str | None] = {}
@@ -42,7 +46,13 @@ class ClassicGroupHistory(RuleBasedStateMachine):
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
-    @precondition(lambda self: len(self.live) < 6)
+    @initialize(instances=st.lists(st.none() | st.sampled_from(INSTANCES), min_size=1, max_size=4))
+    def start_some(self, instances: list[str | None]) -> None:
+        """Some processes run when it begins."""
+        for instance_id in instances:
+            self.start(instance_id, 9, PROTOCOLS, SESSION_MS_MAX, REBALANCE_MS_MAX)
+        self.all_behave(10)
+
     @rule(
         instance_id=st.none() | st.sampled_from(INSTANCES),
         api_version=st.sampled_from([1, 3, 4, 8, 9]),
@@ -60,93 +70,85 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         self.live.append(client)
         self.clients.behave(self.world, client)
 
-    def _pick(self, index: int) -> Client:
-        client = self.live[index % len(self.live)]
-        self.clients.hear(client)
-        return client
+    @rule(steps=st.sampled_from([1, 2, 5, 40]))
+    def all_behave(self, steps: int) -> None:
+        """All clients do what they should, for a while."""
+        for _ in range(steps):
+            for client in self.live:
+                self.clients.behave(self.world, client)
+            self.world.advance(0 if steps == 1 else STEP_MS)
+            self._check_answers()
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5))
-    def behave(self, index: int) -> None:
-        """One client does what it should."""
-        self.clients.behave(self.world, self._pick(index))
+    @rule(actions=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(ACTIONS)), min_size=1, max_size=4))
+    def some_act(self, actions: list[tuple[int, str]]) -> None:
+        """Some clients do this or that, as if they were alone."""
+        for index, action in actions:
+            if not self.live:
+                return
+            client = self.live[index % len(self.live)]
+            self.clients.hear(client)
+            getattr(self, f"_{action}")(client)
 
-    @rule()
-    def all_behave(self) -> None:
-        """All clients do what they should."""
-        for client in self.live:
-            self.clients.behave(self.world, client)
+    def _behave(self, client: Client) -> None:
+        """Do what it should."""
+        self.clients.behave(self.world, client)
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5))
-    def join_again(self, index: int) -> None:
-        """A client joins, whatever else it waits for: it has lost its connection."""
-        client = self._pick(index)
+    def _join_again(self, client: Client) -> None:
+        """Join, whatever else it waits for: it has lost its connection."""
         if not client.is_fenced:
             self.clients.join(self.world, client)
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5))
-    def sync_again(self, index: int) -> None:
-        """A client syncs once more."""
-        client = self._pick(index)
+    def _sync_again(self, client: Client) -> None:
+        """Sync once more."""
         if client.has_joined:
             self.clients.sync(self.world, client)
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5), metadata=st.binary(max_size=1))
-    def subscribe(self, index: int, metadata: bytes) -> None:
-        """A client joins with other metadata."""
-        client = self._pick(index)
-        if not client.is_fenced:
-            client.protocols = [(name, metadata) for name, _ in client.protocols]
-            self.clients.join(self.world, client)
+    def _subscribe(self, client: Client) -> None:
+        """Join with other metadata."""
+        self.num_subscriptions += 1
+        client.protocols = [(name, b"s%d" % self.num_subscriptions) for name, _ in client.protocols]
+        self._join_again(client)
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5))
-    def crash(self, index: int) -> None:
-        """A client is gone without a word."""
-        self.live.remove(self._pick(index))
+    def _restart(self, client: Client) -> None:
+        """Crash, and come back at once."""
+        self.live.remove(client)
+        self.start(client.instance_id, client.api_version, PROTOCOLS, client.session_ms, client.rebalance_ms)
 
-    @precondition(lambda self: self.live)
-    @rule(index=st.integers(0, 5))
-    def leave(self, index: int) -> None:
-        """A client leaves."""
-        client = self._pick(index)
+    def _crash(self, client: Client) -> None:
+        """Be gone without a word."""
+        self.live.remove(client)
+
+    def _leave(self, client: Client) -> None:
+        """Leave the group."""
         self.live.remove(client)
         if client.member_id and self.world.groups.get(GROUP) is not None:
             self.world.leave((client.member_id, client.instance_id))
 
-    @rule(instance_id=st.sampled_from(INSTANCES))
-    def remove(self, instance_id: str) -> None:
-        """An admin removes a static member."""
-        if self.world.groups.get(GROUP) is not None:
-            self.world.leave(("", instance_id))
-
     @rule(elapsed_ms=st.sampled_from([1, 1_000, 3_000, 7_000, 25_000]))
     def advance(self, elapsed_ms: int) -> None:
-        """Time passes."""
+        """Time passes, and nobody does anything."""
         self.world.advance(elapsed_ms)
 
-    @rule(holds=st.booleans())
-    def hold_commits(self, holds: bool) -> None:
-        """Followers lag, or do not."""
-        self.world.holds_commits = holds
-        if not holds:
-            self.world.commit()
+    @rule(trouble=st.sampled_from(TROUBLES))
+    def trouble(self, trouble: str) -> None:
+        """Followers lag, the next append fails, what was appended is lost, an admin interferes, the leader changes."""
+        world = self.world
+        if trouble == "hold":
+            world.holds_commits = True
+        elif trouble == "commit":
+            world.holds_commits = False
+            world.commit()
+        elif trouble == "fail append":
+            world.append_error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        elif trouble == "fail commits":
+            world.commit(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif trouble == "remove":
+            if world.groups.get(GROUP) is not None:
+                world.leave(*(("", instance_id) for instance_id in INSTANCES))
+        else:
+            self._reload()
 
-    @rule(error=st.sampled_from(FAILURES))
-    def fail_append(self, error: ErrorCode) -> None:
-        """The next append fails."""
-        self.world.append_error = error
-
-    @rule(error=st.sampled_from(FAILURES))
-    def fail_commits(self, error: ErrorCode) -> None:
-        """What was appended is not committed."""
-        self.world.commit(error)
-
-    @rule()
-    def reload(self) -> None:
+    def _reload(self) -> None:
         """Another coordinator takes over, with nothing but the log."""
         self._check_answers()
         before = self.world.groups.find_classic_group(GROUP)
@@ -157,11 +159,13 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         self.num_coordinators += 1
 
     @precondition(lambda self: self.seen)
-    @rule(index=st.integers(0, 50))
+    @rule(index=st.integers(0, 5))
     def replay_old_request(self, index: int) -> None:
-        """Somebody heartbeats, syncs and commits with an identity that was good once."""
-        member_id, generation_id, instance_id = self.seen[index % len(self.seen)]
+        """Somebody heartbeats, syncs and commits with an identity that was good once, not long ago."""
+        member_id, generation_id, instance_id = self.seen[-1 - index % len(self.seen)]
         group = self.world.group
+        is_replaced = group.members.static_member_ids.get(instance_id or "", member_id) != member_id
+        refusals = {ErrorCode.FENCED_INSTANCE_ID} if is_replaced else STALE
         member = group.members.by_id.get(member_id)
         is_member = member is not None and member.group_instance_id == (instance_id or member.group_instance_id)
         is_current = is_member and generation_id == group.generation_id
@@ -172,16 +176,16 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         else:
             code = ErrorCode.NONE
         if not is_current:
-            assert code in REFUSALS
+            assert code in refusals
         else:
             is_completing = group.state is ClassicGroupState.COMPLETING_REBALANCE
             assert code == (ErrorCode.REBALANCE_IN_PROGRESS if is_completing else ErrorCode.NONE)
         code = self.world.heartbeat(member_id, generation_id, instance_id)
         is_preparing = group.state is ClassicGroupState.PREPARING_REBALANCE
         if not is_current:
-            assert code in REFUSALS
+            assert code in refusals
             (synced,) = self.world.sync(member_id, generation_id, {member_id: b"stale"}, instance_id=instance_id)
-            assert synced.error_code in REFUSALS
+            assert synced.error_code in refusals
             assert not synced.assignment
         else:
             assert code == (ErrorCode.REBALANCE_IN_PROGRESS if is_preparing else ErrorCode.NONE)
@@ -233,7 +237,7 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         assert self.serials.setdefault(generation, serial) == serial
 
     @invariant()
-    def waiting_are_answered_once_and_members_add_up(self) -> None:
+    def members_add_up(self) -> None:
         """What the group counts is what is there."""
         group = self.world.groups.find_classic_group(GROUP)
         if group is None:
@@ -323,4 +327,41 @@ class ClassicGroupHistory(RuleBasedStateMachine):
 
 
 TestClassicGroupHistory = ClassicGroupHistory.TestCase
-TestClassicGroupHistory.settings = settings(max_examples=150, stateful_step_count=50)
+TestClassicGroupHistory.settings = settings(max_examples=100, stateful_step_count=50)
+
+
+def _random_walk(rng: Random, steps: int) -> ClassicGroupHistory:
+    """A long history, of which hypothesis would only make short ones."""
+    history = ClassicGroupHistory()
+    for _ in range(steps):
+        kind = rng.randrange(8)
+        if kind == 0 and len(history.live) < 5:
+            history.start(
+                rng.choice([None, *INSTANCES]),
+                rng.choice([1, 3, 4, 8, 9]),
+                rng.sample(PROTOCOLS, 2),
+                rng.choice([6_000, SESSION_MS_MAX]),
+                rng.choice([5_000, REBALANCE_MS_MAX]),
+            )
+        elif kind <= 3:
+            history.all_behave(rng.choice([1, 1, 2, 5, 40]))
+        elif kind == 4:
+            history.some_act([(rng.randrange(6), rng.choice(ACTIONS)) for _ in range(rng.randrange(1, 4))])
+        elif kind == 5:
+            history.trouble(rng.choice(TROUBLES))
+        elif kind == 6 and history.seen:
+            history.replay_old_request(rng.randrange(6))
+        elif rng.random() < 0.3:
+            history.advance(rng.choice([1, 1_000, 3_000, 7_000, 25_000]))
+        history.answers_agree()
+        history.members_add_up()
+        history.timers_are_those_of_who_is_there()
+        history.live = [client for client in history.live if not client.is_fenced]
+    return history
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_long_histories(seed: int) -> None:
+    history = _random_walk(Random(seed), 1_500)
+    assert history.world.metrics.completed_rebalances.value >= 40
+    history.teardown()

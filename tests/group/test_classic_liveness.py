@@ -43,6 +43,15 @@ class TestHeartbeat:
         assert world.heartbeat(follower, 1) == ErrorCode.UNKNOWN_MEMBER_ID
         assert world.join(leader)[0].generation_id == 2
 
+    def test_a_session_begins_with_the_answer_to_the_join(self) -> None:
+        world = World()
+        member_id, _ = world.join_with_id()
+        world.advance(INITIAL_DELAY_MS)
+        world.advance(SESSION_MS - 1)
+        assert world.group.has_member(member_id)
+        world.advance(1)
+        assert not world.group.has_member(member_id)
+
     def test_a_commit_keeps_a_session_too(self) -> None:
         world = World()
         leader, follower = world.stable()

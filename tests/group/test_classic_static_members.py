@@ -147,6 +147,25 @@ def test_if_a_rebalance_begins_before_the_replacement_is_committed_it_counts_the
     assert len(replacing) == 1
 
 
+def test_the_session_of_a_replacement_lasts_from_its_answer() -> None:
+    world = World()
+    leader, _ = world.stable(1, ["i"])
+    world.holds_commits = True
+    replacing = world.join(instance_id="i")
+    for _ in range(2 * SESSION_MS // 1000):
+        world.advance(1000)
+        world.heartbeat(leader, 1)
+    world.commit()
+    new = replacing[0].member_id
+    world.advance(SESSION_MS - 1)
+    world.heartbeat(leader, 1)
+    assert world.heartbeat(new, 1, "i") == ErrorCode.NONE
+    for _ in range(SESSION_MS // 1000):
+        world.advance(1000)
+        world.heartbeat(leader, 1)
+    assert not world.group.has_member(new)
+
+
 def test_a_replacement_is_answered_when_the_coordinator_leaves() -> None:
     world = World()
     world.stable(1, ["i"])

@@ -51,6 +51,21 @@ def test_an_assignment_that_is_not_committed_when_a_rebalance_begins_is_void() -
     assert world.group.members.by_id[leader].assignment == b""
 
 
+def test_an_assignment_of_an_old_generation_that_is_committed_late_is_void() -> None:
+    world = World()
+    leader, follower = _joined(world)
+    world.holds_commits = True
+    world.sync(leader, 1, {leader: b"old", follower: b"old"})
+    world.join(follower, protocols=[("range", b"other")])
+    world.join(leader)
+    waiting = world.sync(follower, 2)
+    world.commit()
+    assert (world.group.generation_id, world.group.state_name, waiting) == (2, "CompletingRebalance", [])
+    world.holds_commits = False
+    assert world.sync(leader, 2, {leader: b"new", follower: b"new"})[0].assignment == b"new"
+    assert waiting[0].assignment == b"new"
+
+
 def test_the_first_assignment_of_a_generation_counts() -> None:
     world = World()
     leader, follower = _joined(world)

@@ -96,10 +96,14 @@ class StaticJoin:
             return
         if error is not None:
             self._revert(replacement, error)
-        elif replacement.joining.context.supports_skipping_assignment:
-            group.members.complete_join(member, joined_response(group, member, skip_assignment=True))
+            return
+        if replacement.joining.context.supports_skipping_assignment:
+            response = joined_response(group, member, skip_assignment=True)
         else:
-            group.members.complete_join(member, unchanged_response(group, member.member_id, replacement.old_leader_id))
+            response = unchanged_response(group, member.member_id, replacement.old_leader_id)
+        group.members.complete_join(member, response)
+        # Its session may have ended while it waited, which was ignored.
+        self._rebalance.sessions.extend(group, member, self._rebalance.latest_ms)
 
     def _revert(self, replacement: _Replacement, error: KafkaError) -> None:
         """Only the old id is in the log: go back to it, and let the client try again."""
