@@ -35,7 +35,7 @@ from ottla.server.node import Node
 from ottla.testing import Broker
 from tests.server.wire import Wire, create_topic
 
-SESSION_MS = 1_500
+SESSION_MS = 4_000
 POOL_BYTES = 100_000
 PROPERTIES = {
     "metrics.listener": "127.0.0.1:0",
@@ -51,6 +51,9 @@ PROPERTIES = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
 }
 TOPIC = "orders"
 SCRAPES_MAX = 2_000

@@ -13,6 +13,7 @@ from ottla.server import process_metrics
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from tests.server import metrics_story as story_of
 from tests.server import metrics_story_groups as groups
+from tests.server import metrics_story_transactions as transactions
 from tests.server.metrics_story import TOPIC, Scrape, Story, get, moved, parse
 
 pytestmark = pytest.mark.xdist_group("metrics")  # one story for all of them
@@ -27,6 +28,9 @@ _REPLICAS = "server_ReplicaManager_"
 _RAFT = "server_raft_metrics_"
 _GROUPS = "server_group_coordinator_metrics_"
 _GROUP_MANAGER = "coordinator_group_GroupMetadataManager_"
+_TRANSACTIONS = "server_transaction_coordinator_metrics_"
+_MARKERS = "coordinator_transaction_TransactionMarkerChannelManager_"
+_VERIFICATION = "server_AddPartitionsToTxnManager_"
 _BROKER_METADATA = "server_broker_metadata_metrics_"
 
 
@@ -103,6 +107,15 @@ STEPS: tuple[tuple[Callable[[Story], None], tuple[str, ...]], ...] = (
     ),
     (groups.a_classic_group_waits_for_a_member, _with(_GROUP_MANAGER, "NumGroupsPreparingRebalance")),
     (groups.a_consumer_group_rebalances, _with(_GROUPS, "consumer_group_count", "consumer_group_rebalance_count")),
+    (
+        transactions.a_transaction_is_committed,
+        (
+            *_with(_TRANSACTIONS, "num_partitions", "partition_load_time_ms"),
+            *_with(_TRANSACTIONS, "event_processing_time_ms", "batch_flush_time_ms"),
+            _VERIFICATION + "VerificationTimeMs",
+        ),
+    ),
+    (transactions.a_transaction_cannot_be_verified, _with(_VERIFICATION, "VerificationFailureRate")),
     (story_of.a_consumer_waits, ("server_DelayedOperationPurgatory_NumDelayedOperations",)),
     (story_of.frames_hold_the_memory, _with("network_SocketServer_", "MemoryPoolAvailable", "MemoryPoolUsed")),
     (story_of.everybody_hangs_up, _with(_SOCKET, "MemoryPoolDepletedTimeTotal", "connection_count", "connections")),
@@ -258,6 +271,9 @@ INSIDE: tuple[tuple[Callable[[Story], Callable[[], object]], tuple[str, ...]], .
     (groups.offsets_expire, _with(_GROUPS, "offset_expiration_count")),
     (groups.a_group_dies, _with(_GROUP_MANAGER, "NumGroupsDead")),
     (groups.an_answer_waits_for_its_commit, _with(_GROUPS, "event_purgatory_time_ms")),
+    (transactions.an_answer_waits_for_its_commit, _with(_TRANSACTIONS, "event_purgatory_time_ms")),
+    (transactions.markers_have_nowhere_to_go, _with(_MARKERS, "UnknownDestinationQueueSize")),
+    (transactions.a_completion_cannot_be_appended, _with(_MARKERS, "LogAppendRetryQueueSize")),
     (_limit_files, ("process_max_fds",)),
     (_read_disks, _with("server_KafkaServer_", "linux_disk_read_bytes", "linux_disk_write_bytes")),
     (
