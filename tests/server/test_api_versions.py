@@ -19,11 +19,6 @@ REQUEST = ApiVersionsRequest(client_software_name="wire", client_software_versio
 Ranges = dict[ApiKey, tuple[int, int]]
 
 NOT_YET = {
-    *("OFFSET_COMMIT", "OFFSET_FETCH", "FIND_COORDINATOR", "JOIN_GROUP", "HEARTBEAT", "LEAVE_GROUP", "SYNC_GROUP"),
-    *("DESCRIBE_GROUPS", "LIST_GROUPS", "DELETE_GROUPS", "OFFSET_DELETE", "CONSUMER_GROUP_HEARTBEAT"),
-    *("CONSUMER_GROUP_DESCRIBE",),
-    *("ADD_PARTITIONS_TO_TXN", "ADD_OFFSETS_TO_TXN", "END_TXN", "WRITE_TXN_MARKERS", "TXN_OFFSET_COMMIT"),
-    *("DESCRIBE_TRANSACTIONS", "LIST_TRANSACTIONS"),
     *("SASL_HANDSHAKE", "SASL_AUTHENTICATE", "DESCRIBE_ACLS", "CREATE_ACLS", "DELETE_ACLS"),
     *("CREATE_DELEGATION_TOKEN", "RENEW_DELEGATION_TOKEN", "EXPIRE_DELEGATION_TOKEN", "DESCRIBE_DELEGATION_TOKEN"),
     *("DESCRIBE_CLIENT_QUOTAS", "ALTER_CLIENT_QUOTAS"),
@@ -35,7 +30,7 @@ NOT_YET = {
     *("ALTER_SHARE_GROUP_OFFSETS", "DELETE_SHARE_GROUP_OFFSETS"),
     *("STREAMS_GROUP_HEARTBEAT", "STREAMS_GROUP_DESCRIBE"),
 }
-"""What Apache's broker answers and ours does not: groups, transactions, security, quotas, reassignment, share."""
+"""What Apache's broker answers and ours does not: security, quotas, reassignment, share and streams groups."""
 NOT_YET_ON_CONTROLLERS = {
     *("VOTE", "BEGIN_QUORUM_EPOCH", "END_QUORUM_EPOCH", "FETCH_SNAPSHOT", "UPDATE_RAFT_VOTER", "FETCH", "ENVELOPE"),
 }
