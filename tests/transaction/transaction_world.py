@@ -1,7 +1,7 @@
 """A transaction coordinator on a log in memory: the test moves clock and high watermark, and writes the markers."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
@@ -40,14 +40,16 @@ A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
 
 class Markers:
-    """A sender whose markers the test writes; ``checks`` are called with each that is sent."""
+    """A sender whose markers the test writes; ``on_send`` sees them first."""
 
     def __init__(self) -> None:
         self.sent: list[TransactionMarkers] = []
         self.pending: list[tuple[TransactionMarkers, MarkersDone]] = []
         self.is_immediate = False
+        self.on_send: Callable[[TransactionMarkers], None] = lambda _: None
 
     def send(self, markers: TransactionMarkers, done: MarkersDone) -> None:
+        self.on_send(markers)
         self.sent.append(markers)
         if self.is_immediate:
             done(None)
@@ -132,7 +134,7 @@ class TransactionWorld:
         """Lose what is not committed, but for ``keep`` batches, and load again."""
         self.log.give_up(ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         self.runtime.unload(PARTITION)
-        committed = [one for one in self.log.batches if RecordBatch(one).next_offset <= self.log.high_watermark]
+        committed = [one for one in self.log.batches if RecordBatch(one).base_offset < self.log.high_watermark]
         kept = self.log.batches[: len(committed) + keep]
         self.log.batches = kept
         self.log.end_offset = RecordBatch(kept[-1]).next_offset if kept else 0

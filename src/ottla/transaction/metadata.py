@@ -1,7 +1,7 @@
 """What the coordinator knows of a transactional id: an immutable value, and the transitions from it.
 
 A transition (``prepare_…``) answers the next value and changes nothing: it is written to the log, and becomes the state
-when that worked. ``prev_producer_id`` is always the producer id before the transition.
+when that worked. ``prev_producer_id`` is the producer id before the transition, whether it changes or not.
 """
 
 from collections.abc import Iterable, Mapping
@@ -109,8 +109,8 @@ class TransactionMetadata(NamedTuple):
         )
 
     def prepare_repeated_init(self, txn_timeout_ms: int, now_ms: int) -> "TransactionMetadata":
-        """The same epoch once more, for a producer that did not get our answer."""
-        return self._prepare_empty(txn_timeout_ms, now_ms)
+        """The same epoch once more, for a producer that did not get our answer, and may not get this one either."""
+        return self._prepare_empty(txn_timeout_ms, now_ms, prev_producer_id=self.prev_producer_id)
 
     def prepare_producer_id_rotation(
         self, producer_id: int, txn_timeout_ms: int, *, last_producer_epoch: int, now_ms: int
@@ -198,7 +198,7 @@ class TransactionMetadata(NamedTuple):
         assert self.state in VALID_PREVIOUS_STATES[state], (
             f"{self.transactional_id} cannot go from {self.state.name} to {state.name}"
         )
-        metadata = self._replace(state=state, prev_producer_id=self.producer_id, **changes)
+        metadata = self._replace(**{"state": state, "prev_producer_id": self.producer_id, **changes})
         assert metadata.producer_id >= 0
         assert 0 <= metadata.producer_epoch <= PRODUCER_EPOCH_MAX
         return metadata
