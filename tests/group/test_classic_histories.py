@@ -156,6 +156,10 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         self._check_answers()
         after = self.world.groups.find_classic_group(GROUP)
         assert (before is None) == (after is None)
+        if after is not None:  # what members were told of this generation still holds
+            serial = self.serials.get((self.num_coordinators, after.generation_id))
+            if serial is not None:
+                self.serials[self.num_coordinators + 1, after.generation_id] = serial
         self.num_coordinators += 1
 
     @precondition(lambda self: self.seen)
