@@ -7,14 +7,14 @@ import pytest
 from ottla.metrics.instruments import Counter, Gauge
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.group.service_world import ServiceWorld, context
-from tests.group.test_group_coordinator import (
+from tests.group.service_requests import (
     GROUP,
     commit_request,
     consumer_heartbeat_request,
     delete_offsets_request,
     join_request,
 )
+from tests.group.service_world import ServiceWorld, context
 
 SENSORS = "kafka_server_group_coordinator_metrics_"
 MANAGER = "kafka_coordinator_group_GroupMetadataManager_"

@@ -39,11 +39,10 @@ from ottla.server.handlers import (
     offset_fetch,
     sync_group,
 )
+from tests.group.service_requests import GROUP, commit_request, consumer_heartbeat_request, delete_offsets_request
 from tests.group.service_world import TOPIC, TOPIC_ID, ServiceWorld, context
-from tests.group.test_group_coordinator import commit_request, consumer_heartbeat_request, delete_offsets_request
 from tests.server.group_wire import fetch_request
 
-GROUP = "group"
 GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
