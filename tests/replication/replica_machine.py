@@ -76,7 +76,7 @@ class Broker:
             topic_overrides=lambda topic: self.replicas.topic_overrides(topic) if self.manager else {},
             cluster_id="cluster",
             node_id=NODE,
-            on_directory_failure=lambda path: self.replicas.handle_log_dir_failure(path),
+            on_directory_failure=self._on_directory_failure,
         )
         clock = self.machine.clock
         self.purgatories = Purgatories.create(lambda: Timer(clock.monotonic_ms))
@@ -90,6 +90,9 @@ class Broker:
             txn_verifier=txn_verifier,
             directory_assignments=directory_assignments,
         )
+
+    def _on_directory_failure(self, path: str) -> None:
+        self.replicas.handle_log_dir_failure(path)
 
     @property
     def replicas(self) -> ReplicaManager:

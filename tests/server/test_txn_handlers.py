@@ -7,18 +7,9 @@ import pytest
 
 from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
-from ottla.protocol.messages.list_transactions import ListTransactionsRequest
-from tests.server.txn_wire import (
-    TRANSACTION_PROPERTIES,
-    TxnProducer,
-    describe_producers,
-    fetch,
-    topic_codes,
-    write_marker,
-)
-from tests.server.wire import Wire, create_topic, eventually
+from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch, topic_codes, wait_until_stable
+from tests.server.wire import Wire, create_topic
 
 _numbers = count()
 
@@ -39,13 +30,6 @@ def existing(address: str, topic: str) -> str:
     """A topic with two partitions."""
     create_topic(address, topic, partitions=2)
     return topic
-
-
-def wait_until_stable(wire: Wire, topic: str, offset: int) -> None:
-    """Until markers have moved the last stable offset."""
-    for _ in eventually():
-        if fetch(wire, topic, committed=True).last_stable_offset == offset:
-            return
 
 
 # -- whole transactions -----------------------------------------------------------------------------------------------
@@ -310,133 +294,7 @@ def test_brokers_ask_for_many_transactions_at_once(
     }
 
 
-# -- looking ----------------------------------------------------------------------------------------------------------
-
-
-def test_transactions_are_described_each_on_its_own(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert producer.produce(existing, partition=1).error_code == 0
-    request = DescribeTransactionsRequest(transactional_ids=[producer.transactional_id, "nobody"])
-    known, unknown = wire.ask(request, 0).transaction_states
-    assert (known.transactional_id, known.error_code, known.transaction_state) == (
-        producer.transactional_id,
-        0,
-        "Ongoing",
-    )
-    assert known.transaction_start_time_ms > 0
-    assert (unknown.transactional_id, unknown.error_code) == ("nobody", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-    assert producer.end() == 0
-
-
-def test_transactions_are_listed_by_what_one_looks_for(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert producer.produce(existing).error_code == 0
-    idle = TxnProducer(wire, producer.transactional_id + "-idle")
-    assert idle.init() == 0
-
-    def listed(version: int, **fields: object) -> list[tuple[str, str]]:
-        answer = wire.ask(ListTransactionsRequest(**fields), version)  # type: ignore[arg-type]
-        assert answer.error_code == 0
-        mine = (producer.transactional_id, idle.transactional_id)
-        found = [one for one in answer.transaction_states if one.transactional_id in mine]
-        return sorted((one.transactional_id, one.transaction_state) for one in found)
-
-    ongoing, empty = (producer.transactional_id, "Ongoing"), (idle.transactional_id, "Empty")
-    for version in range(3):
-        assert listed(version) == [ongoing, empty]
-        assert listed(version, state_filters=["Ongoing"]) == [ongoing]
-        assert listed(version, state_filters=["Ongoing", "Empty"]) == [ongoing, empty]
-        assert listed(version, producer_id_filters=[idle.producer_id]) == [empty]
-        assert listed(version, producer_id_filters=[idle.producer_id], state_filters=["Ongoing"]) == []
-    assert listed(1, duration_filter=3_600_000) == [empty], "what never began counts as long ago"
-    assert listed(2, transactional_id_pattern=".*-idle") == [empty]
-    assert listed(2, transactional_id_pattern="idle") == []
-    assert producer.end() == 0
-
-
-def test_listing_by_a_state_or_a_pattern_that_is_none(wire: Wire, producer: TxnProducer) -> None:
-    assert producer.init() == 0
-    answer = wire.ask(ListTransactionsRequest(state_filters=["Nonsense", "Empty"]), 2)
-    assert list(answer.unknown_state_filters) == ["Nonsense"]
-    assert producer.transactional_id in [one.transactional_id for one in answer.transaction_states]
-    answer = wire.ask(ListTransactionsRequest(state_filters=["Nonsense"]), 2)
-    assert (list(answer.unknown_state_filters), list(answer.transaction_states)) == (["Nonsense"], [])
-    answer = wire.ask(ListTransactionsRequest(transactional_id_pattern="("), 2)
-    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
-def test_producers_are_described_with_their_open_transaction(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert producer.produce(existing, b"a", b"b", b"c").error_code == 0
-    open_here, empty, missing = describe_producers(wire, existing, 0, 1, 9)
-    (state,) = open_here.active_producers
-    assert (state.producer_id, state.producer_epoch) == (producer.producer_id, producer.producer_epoch)
-    assert (state.last_sequence, state.coordinator_epoch, state.current_txn_start_offset) == (2, -1, 0)
-    assert (empty.error_code, list(empty.active_producers)) == (0, [])
-    assert (missing.error_code, missing.error_message) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
-    assert producer.end() == 0
-    wait_until_stable(wire, existing, 4)
-    (state,) = describe_producers(wire, existing)[0].active_producers
-    assert (state.producer_epoch, state.current_txn_start_offset) == (producer.producer_epoch, -1)
-    assert state.coordinator_epoch >= 0
-    (unknown,) = describe_producers(wire, "nowhere")
-    assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert unknown.error_message == "This server does not host this topic-partition."
-    (invalid,) = describe_producers(wire, "no topic")
-    assert invalid.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-
-
-# -- WriteTxnMarkers --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_administrator_ends_a_hanging_transaction(
-    wire: Wire, producer: TxnProducer, existing: str, version: int
-) -> None:
-    assert producer.init() == 0
-    assert producer.produce(existing).error_code == 0
-    codes = write_marker(
-        wire, producer, (existing, 0), (existing, 9), ("nowhere", 0), version=version, coordinator_epoch=0
-    )
-    assert codes == {
-        (existing, 0): 0,
-        (existing, 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ("nowhere", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-    answer = fetch(wire, existing, committed=True)
-    assert answer.last_stable_offset == 2
-    assert [one.first_offset for one in answer.aborted_transactions] == [0]
-
-
-def test_markers_of_the_past_are_refused(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert write_marker(wire, producer, (existing, 0), coordinator_epoch=5, producer_epoch=3) == {(existing, 0): 0}
-    fenced = write_marker(wire, producer, (existing, 0), coordinator_epoch=4, producer_epoch=3)
-    assert fenced == {(existing, 0): ErrorCode.TRANSACTION_COORDINATOR_FENCED}
-    stale = write_marker(wire, producer, (existing, 0), coordinator_epoch=5, producer_epoch=2)
-    assert stale == {(existing, 0): ErrorCode.INVALID_PRODUCER_EPOCH}
-
-
-def test_with_transactions_v2_a_marker_is_above_its_data(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert producer.produce(existing).error_code == 0
-    epoch = producer.producer_epoch
-
-    def mark(producer_epoch: int) -> int:
-        codes = write_marker(
-            wire, producer, (existing, 0), version=2, producer_epoch=producer_epoch, transaction_version=2
-        )
-        return int(codes[existing, 0])
-
-    assert mark(epoch) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert mark(epoch + 1) == 0
-    assert mark(epoch + 1) == 0, "a retry"
-
-
-def test_no_markers(wire: Wire, producer: TxnProducer, existing: str) -> None:
-    assert producer.init() == 0
-    assert write_marker(wire, producer) == {}
-    assert fetch(wire, existing, committed=True).high_watermark == 0
+# -- connections ------------------------------------------------------------------------------------------------------
 
 
 def test_every_request_of_one_producer_may_come_by_its_own_connection(

@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 from ottla.common.error_code import ErrorCode
-from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch
-from tests.server.wire import Wire, create_topic, eventually
+from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch, wait_until_stable
+from tests.server.wire import Wire, create_topic
 
 TIMEOUT_MS = 50
 _numbers = count()
@@ -38,9 +38,7 @@ def overdue(producer: TxnProducer, topic: str, version: int) -> None:
         assert producer.add_partitions((topic, 0)) == {(topic, 0): 0}
     assert producer.produce(topic, version=version).error_code == 0
     producer.wait_for("CompleteAbort")
-    for _ in eventually():
-        if fetch(producer.wire, topic, committed=True).last_stable_offset == 2:
-            break
+    wait_until_stable(producer.wire, topic, 2)
     assert len(fetch(producer.wire, topic, committed=True).aborted_transactions) == 1
 
 
@@ -78,6 +76,4 @@ def test_its_producer_may_go_on_with_the_next_epoch(producer: TxnProducer, exist
         assert producer.add_partitions((existing, 0)) == {(existing, 0): 0}
     assert producer.produce(existing, version=version).error_code == 0
     assert producer.end(version=5 if version >= 12 else 4) == 0
-    for _ in eventually():
-        if fetch(producer.wire, existing, committed=True).last_stable_offset == 4:
-            break
+    wait_until_stable(producer.wire, existing, 4)

@@ -242,3 +242,10 @@ def fetch(wire: Wire, topic: str, *, committed: bool, offset: int = 0) -> Any:
     )
     ((answer,),) = [each.partitions for each in wire.ask(request, 11).responses]
     return answer
+
+
+def wait_until_stable(wire: Wire, topic: str, offset: int) -> None:
+    """Until markers have moved the last stable offset."""
+    for _ in eventually():
+        if fetch(wire, topic, committed=True).last_stable_offset == offset:
+            return
