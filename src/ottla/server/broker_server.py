@@ -105,7 +105,9 @@ class BrokerServer:
                 registry=registry,
             ),
             txn_retry_backoff_ms=static.transaction.add_partitions_to_txn_retry_backoff_ms,
-            txn_retry_timeout_ms=static.transaction.add_partitions_to_txn_retry_backoff_max_ms,
+            txn_retry_timeout_ms=min(
+                static.transaction.add_partitions_to_txn_retry_backoff_max_ms, static.network.request_timeout_ms
+            ),
             directory_assignments=self._directories,
         )
         producer_ids = ProducerIds(node_id, lambda: self.lifecycle.broker_epoch, channel)
