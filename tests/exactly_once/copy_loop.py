@@ -1,0 +1,181 @@
+"""A consume-transform-produce loop of confluent-kafka, in a process that is made to be killed.
+
+It consumes as a member of a group and writes each record, with the number of its attempt behind the value, to the same
+partition of the output, in transactions that commit the group's offsets, too; some it aborts. After each it tells in a
+line of JSON how many records it has brought through, as Apache's TransactionalMessageCopier does.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+
+BOUND_S = 90
+"""Longer than a broker is away."""
+_SOON_S = 0.05
+_ABORTED_SHARE = 0.2
+
+
+class MustAbortError(Exception):
+    """The transaction cannot be committed; what it contains has to be tried again."""
+
+
+class CopyLoop:
+    """One consumer and one producer."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._rng = Random(options.seed)
+        self._rebalanced = False
+        self._attempts = 0
+        self._copied = 0
+        common = {
+            "bootstrap.servers": options.bootstrap,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 3,
+        }
+        self._producer = Producer(
+            common
+            | {
+                "transactional.id": options.transactional_id,
+                "transaction.timeout.ms": BOUND_S * 1000,
+                "linger.ms": 1,
+                "batch.num.messages": 5,  # several batches a transaction, and several in flight
+                "retry.backoff.ms": 20,
+            }
+        )
+        membership: dict[str, Any] = {"group.protocol": options.protocol}
+        if options.protocol == "classic":
+            membership |= {"session.timeout.ms": 2000, "heartbeat.interval.ms": 200}
+        self._consumer = Consumer(
+            common
+            | membership
+            | {
+                "group.id": options.group,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 50,
+            }
+        )
+
+    def run(self) -> None:
+        """Copy until the process ends."""
+        _retried(lambda: self._producer.init_transactions(BOUND_S))
+        self._tell()
+        self._consumer.subscribe(
+            [self._options.input],
+            on_assign=self._on_rebalance,
+            on_revoke=self._on_rebalance,
+            on_lost=self._on_rebalance,
+        )
+        while True:
+            messages = self._take()
+            if messages:
+                try:
+                    self._copy(messages)
+                except MustAbortError:
+                    _retried(lambda: self._producer.abort_transaction(BOUND_S))
+                    self._rewind()
+                self._tell()
+
+    def _take(self) -> list[Message]:
+        """The next records; none of them belongs to a partition that has changed hands since."""
+        self._rebalanced = False
+        messages = []
+        for message in self._consumer.consume(self._rng.randint(1, 40), 0.1):
+            error = message.error()
+            if error is None:
+                messages.append(message)
+            else:
+                print(f"{self._options.transactional_id}: {error}", file=sys.stderr, flush=True)
+        if self._rebalanced:
+            self._rewind()
+            return []
+        return messages
+
+    def _copy(self, messages: list[Message]) -> None:
+        self._attempts += 1
+        attempt = f" {os.getpid()}-{self._attempts}".encode()
+        positions: dict[int, int] = {}
+        producer, consumer = self._producer, self._consumer
+        producer.begin_transaction()
+        for message in messages:
+            value, partition, offset = message.value(), message.partition(), message.offset()
+            assert value is not None
+            assert partition is not None
+            assert offset is not None
+            producer.produce(self._options.output, value + attempt, partition=partition)
+            positions[partition] = offset + 1
+        offsets = [TopicPartition(self._options.input, partition, offset) for partition, offset in positions.items()]
+        _retried(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), BOUND_S))
+        if self._rng.random() < _ABORTED_SHARE:
+            producer.flush(BOUND_S)  # what is not sent yet would never be
+            raise MustAbortError
+        _retried(lambda: producer.commit_transaction(BOUND_S))
+        self._copied += len(messages)
+
+    def _rewind(self) -> None:
+        """Go back to what is committed, in all that is assigned."""
+        assigned = _retried(self._consumer.assignment)
+        if not assigned:
+            return
+        for partition in _retried(lambda: self._consumer.committed(assigned, BOUND_S)):
+            position = TopicPartition(partition.topic, partition.partition, max(partition.offset, 0))
+            _retried(partial(self._consumer.seek, position))  # it may not have begun to fetch yet
+
+    def _on_rebalance(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._rebalanced = True
+
+    def _tell(self) -> None:
+        print(json.dumps({"totalProcessed": self._copied}), flush=True)
+
+
+def _retried(call: Callable[[], Any]) -> Any:
+    """Call until it does not fail; raises what cannot be tried again."""
+    deadline = time.monotonic() + BOUND_S
+    while True:
+        try:
+            return call()
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.txn_requires_abort():
+                raise MustAbortError from failure
+            if error.fatal() or time.monotonic() > deadline or not (error.retriable() or error.name() in _PASSING):
+                raise
+            print(f"again after {error}", file=sys.stderr, flush=True)
+            time.sleep(_SOON_S)
+
+
+_PASSING = (
+    "_STATE",
+    "_TIMED_OUT",
+    "_TRANSPORT",
+    "_WAIT_COORD",
+    "_PREV_IN_PROGRESS",
+    "UNSTABLE_OFFSET_COMMIT",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+)
+"""What a consumer may say while its group or its broker is coming back."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name in ("bootstrap", "transactional-id", "group", "protocol", "input", "output"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    CopyLoop(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Copiers and their broker, killed again and again; whatever dies when, each record comes out once, and in order."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.exactly_once import aftermath
+from tests.exactly_once.traffic import Feeder, Watcher
+from tests.exactly_once.workers import INPUT, OUTPUT, NewCommand, Worker
+from tests.node import Node
+from tests.oracle import Oracle
+
+PROPERTIES = {
+    "group.min.session.timeout.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "log.segment.bytes": "1048576",
+    # A broker that was killed is let in again when its session is over.
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "1000",
+}
+BOUND_S = 120
+"""How long nothing may come out, on however busy a machine."""
+_POLL_S = 0.02
+
+
+class ExactlyOnceSession:
+    """`run` kills, lets the rest be copied, and checks."""
+
+    def __init__(self, node: Node, new_command: NewCommand, directory: Path, seed: int, workers: int = 2) -> None:
+        self.kills = 0
+        self.broker_kills = 0
+        self.copied = 0
+        self.aborted = 0
+        self._node = node
+        self._partitions = workers
+        self._rng = Random(seed)
+        self._broker_rng = Random(seed + 1)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._workers = [
+            Worker(new_command(node.bootstrap, number), directory / f"worker-{number}.log") for number in range(workers)
+        ]
+        self._killing = threading.Event()
+        self._broker_failures: list[str] = []
+
+    def run(self, kills: int, oracle: Oracle, say: Callable[[], None] = lambda: None) -> None:
+        """Kill copiers so many times, and the broker at times of its own; `say` is called every ten kills."""
+        with self._node:
+            self._create_topics()
+            watcher = Watcher(self._node.bootstrap, self._partitions)
+            feeder = Feeder(self._node.bootstrap, self._partitions, watcher.copied)
+            broker_killer = threading.Thread(target=self._kill_broker, args=(watcher,), daemon=True)
+            try:
+                for thread in (watcher, feeder):
+                    thread.start()
+                for worker in self._workers:
+                    worker.start()
+                self._killing.set()
+                broker_killer.start()
+                for number in range(1, kills + 1):
+                    self._kill_a_worker(watcher)
+                    self.copied = watcher.total()
+                    if number % 10 == 0:
+                        say()
+                self._killing.clear()
+                broker_killer.join(2 * BOUND_S)
+                assert not broker_killer.is_alive(), "the broker does not come back"
+                feeder.stop()
+                self._drain(feeder, watcher)
+            finally:
+                self._killing.clear()
+                broker_killer.join(2 * BOUND_S)
+                for worker in self._workers:
+                    worker.stop()
+            watcher.stop()
+            self._check(feeder, watcher, oracle)
+
+    def _create_topics(self) -> None:
+        admin = AdminClient({"bootstrap.servers": self._node.bootstrap})
+        new = [NewTopic(name, self._partitions, 1) for name in (INPUT, OUTPUT)]
+        for created in admin.create_topics(new).values():
+            created.result(BOUND_S)
+
+    def _kill_a_worker(self, watcher: Watcher) -> None:
+        """Choose one, wait till it has done something, and kill it at any time after that."""
+        victim = self._rng.choice(self._workers)
+        delay_s = self._rng.uniform(0.0, 0.5)
+        self._await(lambda: victim.processed > 0, "a copier that was started again copies", watcher)
+        threading.Event().wait(delay_s)
+        if victim.own_end() is None:
+            victim.kill()
+        victim.start()
+        self.kills += 1
+
+    def _kill_broker(self, watcher: Watcher) -> None:
+        while True:
+            before = watcher.total()
+            deadline = time.monotonic() + self._broker_rng.uniform(0.2, 4.0)
+            while watcher.total() == before or time.monotonic() < deadline:
+                threading.Event().wait(_POLL_S)
+                if not self._killing.is_set():
+                    return
+            self._node.kill()
+            try:
+                self._node.start()
+            except AssertionError as failure:
+                self._broker_failures.append(str(failure))
+                return
+            self.broker_kills += 1
+
+    def _drain(self, feeder: Feeder, watcher: Watcher) -> None:
+        """Wait till all has come out, and nobody has left anything open."""
+        for partition, written in enumerate(feeder.sent):
+            self._await(lambda: watcher.copied(partition) >= written, "the rest is copied", watcher)  # noqa: B023
+        for worker in self._workers:
+            self._await(lambda: worker.ready, "a copier that was started again is ready", watcher)  # noqa: B023
+
+    def _await(self, predicate: Callable[[], bool], what: str, watcher: Watcher) -> None:
+        """Wait, and start again who ends in between: Apache's copier does when it has reached the end that it saw."""
+        before, deadline = watcher.total(), time.monotonic() + BOUND_S
+        while not predicate():
+            assert not self._broker_failures, self._broker_failures
+            assert not watcher.failures, watcher.failures
+            for worker in self._workers:
+                status = worker.own_end()
+                if status is not None:
+                    assert status == 0 or worker.timed_out(), f"a copier ended with {status}:\n{worker.last_words()}"
+                    worker.start()
+            if watcher.total() > before:
+                before, deadline = watcher.total(), time.monotonic() + BOUND_S
+            assert time.monotonic() < deadline, f"{what}: not within {BOUND_S} s; {watcher.total()} have come out"
+            threading.Event().wait(_POLL_S)
+
+    def _check(self, feeder: Feeder, watcher: Watcher, oracle: Oracle) -> None:
+        self.copied = watcher.total()
+        assert feeder.failures == []
+        assert watcher.failures == []
+        assert [len(seen) for seen in watcher.seen] == feeder.sent
+        assert aftermath.check_nothing_is_open(self._node) == len(self._workers)
+        aftermath.check_committed_offsets(self._node, feeder.sent)
+        aftermath.check_apache_agrees(oracle, self._node)
+        self._node.stop()
+        for partition, seen in enumerate(watcher.seen):
+            committed, aborted = aftermath.committed_offsets(self._node.partition_dir(OUTPUT, partition))
+            assert seen == committed, "a reader of committed records saw others"
+            self.aborted += aborted
+
+    def story(self) -> str:
+        """What was survived, in a line."""
+        return (
+            f"{self.kills} kills of copiers and {self.broker_kills} of the broker, {self.copied} records copied once, "
+            f"{self.aborted} aborted and never seen"
+        )
