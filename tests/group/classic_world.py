@@ -17,7 +17,7 @@ from ottla.group.classic.group import ClassicGroup
 from ottla.group.classic.manager import ClassicGroupManager
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
-from ottla.group.records import RECORD_TYPES, GroupMetadataKey, GroupMetadataValue
+from ottla.group.records import RECORD_TYPES, ConsumerGroupMetadataKey, GroupMetadataKey, GroupMetadataValue
 from ottla.metrics.registry import Registry
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -111,9 +111,12 @@ class World:
 
     def _replay(self, key: bytes, value: bytes | None) -> None:
         record = self.serde.decode(key, value)
-        assert isinstance(record.key, GroupMetadataKey)
-        assert record.value is None or isinstance(record.value, GroupMetadataValue)
-        self.manager.replay_group_metadata(record.key, record.value)
+        if isinstance(record.key, GroupMetadataKey):
+            assert record.value is None or isinstance(record.value, GroupMetadataValue)
+            self.manager.replay_group_metadata(record.key, record.value)
+        elif isinstance(record.key, ConsumerGroupMetadataKey):
+            assert record.value is None, "consumer groups are the affair of others"
+            self.groups.remove(record.key.group_id)
 
     # -- what clients do ----------------------------------------------------------------------------------------------
 

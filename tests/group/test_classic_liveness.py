@@ -2,7 +2,7 @@
 
 from ottla.common.error_code import ErrorCode
 from ottla.group.classic.group import ClassicGroup
-from ottla.group.records import GroupMetadataValue
+from ottla.group.records import GroupMetadataKey, GroupMetadataValue
 from tests.group.classic_world import GROUP, INITIAL_DELAY_MS, REBALANCE_MS, SESSION_MS, World
 
 
@@ -208,6 +208,20 @@ class TestNewCoordinator:
         assert world.groups.get(GROUP) is None
         assert not len(world.timers)
 
+    def test_whoever_waits_in_a_group_that_ends_joins_again(self) -> None:
+        world = World()
+        leader, follower = world.stable()
+        world.join(leader)
+        world.join(follower)
+        waiting = world.sync(follower, 2)
+        world.holds_commits = True
+        leading = world.sync(leader, 2, {leader: b"l"})
+        before = world.group
+        world.manager.replay_group_metadata(GroupMetadataKey(group=GROUP), None)
+        assert [answer.error_code for answer in waiting + leading] == [ErrorCode.REBALANCE_IN_PROGRESS] * 2
+        world.commit()
+        assert before.state_name == "Dead" and not len(world.timers)
+
     def test_a_group_without_members_comes_back_empty(self) -> None:
         world = World()
         world.join()
@@ -223,8 +237,7 @@ def test_a_group_that_was_a_consumer_group_is_taken_over() -> None:
     group = ClassicGroup.from_consumer_group(GROUP, 7, members, world.now_ms)
     assert (group.state_name, group.generation_id, group.protocol_name) == ("Stable", 7, "range")
     assert group.subscribed_topics == frozenset({"topic"})
-    world.manager.abandon(world.group, ErrorCode.REBALANCE_IN_PROGRESS)
-    assert not len(world.timers)
+    world.groups.add(group)
     world.manager.adopt(group, None, world.now_ms)
     assert world.heartbeat(follower, 7) == ErrorCode.NONE
     world.manager.adopt(group, "a stale assignment", world.now_ms)

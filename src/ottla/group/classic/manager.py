@@ -143,27 +143,22 @@ class ClassicGroupManager:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
         return group
 
-    # -- between the protocols ----------------------------------------------------------------------------------------
-
     def adopt(self, group: ClassicGroup, rebalance_reason: str | None, now_ms: int) -> None:
         """A consumer group has become a classic one: its members' sessions begin; rebalance if there is a reason."""
         self._rebalance.latest_ms = now_ms
-        self._groups.add(group)
         self._start(group, rebalance_reason, now_ms)
-
-    def abandon(self, group: ClassicGroup, error: ErrorCode) -> None:
-        """A classic group is about to become a consumer group: refuse all who wait, end all sessions."""
-        group.members.fail_all(error)
-        self._rebalance.sessions.end_all(group)
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
     def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
-        """A generation of a classic group, or the end of the group."""
+        """A generation of a classic group, or the end of the group.
+
+        Whoever waits in a group that ends joins again: it has become a group of another kind.
+        """
         group_id = key.group
         before = self._groups.find_classic_group(group_id)
         if before is not None:
-            self._rebalance.sessions.end_all(before)
+            self._retire(before, ErrorCode.REBALANCE_IN_PROGRESS)
         if value is None:
             self._groups.remove(group_id)
         else:
@@ -182,8 +177,13 @@ class ClassicGroupManager:
         """Another broker takes over: whoever waits has to look for it."""
         for group in self._groups.groups.values():
             if isinstance(group, ClassicGroup):
-                group.transition_to(ClassicGroupState.DEAD, self._rebalance.latest_ms)
-                self.abandon(group, ErrorCode.NOT_COORDINATOR)
+                self._retire(group, ErrorCode.NOT_COORDINATOR)
+
+    def _retire(self, group: ClassicGroup, error: ErrorCode) -> None:
+        """Nothing happens to a group any more, whatever of it is yet to be committed."""
+        group.transition_to(ClassicGroupState.DEAD, self._rebalance.latest_ms)
+        group.members.fail_all(error)
+        self._rebalance.sessions.end_all(group)
 
     def _start(self, group: ClassicGroup, rebalance_reason: str | None, now_ms: int) -> None:
         for member in group.members.by_id.values():
