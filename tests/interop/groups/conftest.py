@@ -27,6 +27,7 @@ PROPERTIES = {
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.regex.refresh.interval.ms": "10000",
     "offsets.topic.num.partitions": "3",
+    "offsets.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
     # A broker that was killed is let in again when its session is over.
     "broker.heartbeat.interval.ms": "200",

@@ -24,6 +24,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs d
 
 from tests.interop.clients.confluent_client import refusals
 from tests.interop.groups.member_spec import Partition
+from tests.server.group_wire import ready
+from tests.server.wire import Wire
 
 BOUND_S = 30
 _POLL_S = 0.05
@@ -43,9 +45,23 @@ class GroupAdmin:
     """Against one cluster; it knows where the partitions that it wrote to end."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 2, "error_cb": lambda _: None}
+        self._common: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 2,
+        }
         self._admin = AdminClient(self._common)
         self.ends: dict[Partition, int] = {}
+
+    def anew(self, groups: Iterable[str]) -> "GroupAdmin":
+        """Return one for a broker that was started again, once it has loaded what it knows of `groups`."""
+        bootstrap = self._common["bootstrap.servers"]
+        with Wire(bootstrap) as wire:
+            for group in groups:
+                ready(wire, group)  # librdkafka's admin client fails, or crashes, where a coordinator loads
+        other = GroupAdmin(bootstrap)
+        other.ends = self.ends
+        return other
 
     def create_topic(
         self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -74,7 +90,7 @@ class GroupAdmin:
 
     def produce(self, partitions: Iterable[Partition], number: int = 10) -> None:
         """Write `number` records to each, and wait for their acknowledgement."""
-        producer = Producer(self._common | {"linger.ms": 5, "reconnect.backoff.max.ms": 200})  # knows of no old topics
+        producer = Producer(self._common | {"linger.ms": 5})  # knows of no old topics
         failures: list[KafkaError] = []
 
         def keep(error: KafkaError | None, message: Message) -> None:
@@ -91,6 +107,13 @@ class GroupAdmin:
     def committed(self, group: str, partitions: Iterable[Partition] | None = None) -> dict[Partition, int]:
         """Return the committed offsets of a group; what has none is not there."""
         return {partition: offset for partition, (offset, _) in self.committed_with_metadata(group, partitions).items()}
+
+    def await_committed(self, group: str) -> None:
+        """Wait until the group has committed all that was written: members tell of records before they commit."""
+        deadline = time.monotonic() + BOUND_S
+        while (committed := self.committed(group)) != self.ends:
+            assert time.monotonic() < deadline, f"{group} has committed {committed} of {self.ends}"
+            time.sleep(_POLL_S)
 
     def committed_with_metadata(
         self, group: str, partitions: Iterable[Partition] | None = None

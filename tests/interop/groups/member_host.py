@@ -9,6 +9,7 @@ leaves a group.
 
 import importlib
 import json
+import logging
 import os
 import queue
 import sys
@@ -127,6 +128,7 @@ class Member(threading.Thread):
 
 def main() -> None:
     """Obey until the input ends."""
+    logging.disable(logging.CRITICAL)  # what matters comes as an event
     members: dict[str, Member] = {}
     for line in sys.stdin:
         command = json.loads(line)

@@ -45,6 +45,7 @@ def test_list_and_describe(tools: Tools, crew: Crew, admin: GroupAdmin, name: st
     for pair in groups.values():
         await_shared(pair, partitions)
         await_processed(pair, admin.ends)
+        admin.await_committed(pair[0].spec.group)
     for pair in groups.values():
         for each in pair:
             each.stop_polling()
@@ -102,6 +103,7 @@ def test_what_a_live_group_refuses(tools: Tools, crew: Crew, admin: GroupAdmin, 
     for kind, group in ((CONFLUENT_RANGE, f"{name}-old"), (CONFLUENT_CONSUMER, f"{name}-new")):
         one = crew.join(member(kind, name, group))
         await_processed([one], admin.ends)
+        admin.await_committed(group)
         refused = tools.run(CONSUMER_GROUPS, "--delete", "--group", group)
         assert (
             f"* Group '{group}' could not be deleted due to: "
