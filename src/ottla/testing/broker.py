@@ -32,6 +32,9 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "controller.quorum.bootstrap.servers": f"{_HOST}:9093",  # asked for, but a lone controller asks nobody
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",  # made when the first group comes, which then waits for its files
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",  # nobody else is about to join
     "transaction.state.log.min.isr": "1",
 }
 
