@@ -1,8 +1,7 @@
 """The groups of one partition of ``__consumer_offsets``: what the runtime and the service see of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
@@ -57,6 +56,9 @@ from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offset
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
+if TYPE_CHECKING:
+    from random import Random
+
 Replay = Callable[[int, int, Any, Any], None]
 """Takes a record: its offset, the id of its producer, its key, and its value."""
 
@@ -88,7 +90,7 @@ class GroupCoordinatorShard:
         *,
         config: GroupCoordinatorConfig,
         timers: Timers,
-        rng: Random,
+        rng: "Random",
         metrics: GroupMetrics,
         group_configs: GroupConfigs,
         describable_topics: DescribableTopics | None = None,
@@ -122,8 +124,9 @@ class GroupCoordinatorShard:
     ) -> CoordinatorResult[None]:
         """JoinGroup. An empty consumer group becomes a classic one."""
         group = self._groups.get(request.group_id)
-        manager = self._consumer if isinstance(group, ConsumerGroup) and not group.is_empty else self._classic
-        return manager.join(_classic_context(context), request, respond, now_ms)
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            return self._consumer.join(self._consumer_context(context), request, respond, now_ms)
+        return self._classic.join(_classic_context(context), request, respond, now_ms)
 
     def classic_group_sync(
         self, _context: RequestContext, request: SyncGroupRequest, respond: SyncRespond, now_ms: int
@@ -294,6 +297,7 @@ class GroupCoordinatorShard:
             context.header.client_id or "",
             java_address(context.client_address),
             None if describable is None else lambda topics: describable(context, topics),
+            context.header.api_version,
         )
 
 

@@ -1,8 +1,7 @@
 """What all operations on consumer groups share: settings, groups, topics and timers."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
@@ -14,6 +13,9 @@ from ottla.group.consumer.topic_index import TopicIndex
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
 from ottla.metadata.image.metadata import EMPTY_IMAGE, MetadataImage
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class ConsumerGroupConfig(NamedTuple):
@@ -29,13 +31,14 @@ GroupConfigs = Callable[[str], ConsumerGroupConfig]
 
 
 class RequestContext(NamedTuple):
-    """Who sends a heartbeat."""
+    """Who sends a heartbeat or a join."""
 
     client_id: str = ""
     client_host: str = ""
     """As Java writes an address: ``/127.0.0.1``."""
     describable_topics: Callable[[Sequence[str]], Collection[str]] | None = None
     """Of some topics, those that the client may know of; None where it may know of all."""
+    api_version: int = 0
 
 
 class ConsumerGroupContext:
@@ -60,7 +63,7 @@ class ConsumerGroupContext:
         config: GroupCoordinatorConfig,
         timers: Timers,
         groups: GroupStore,
-        rng: Random,
+        rng: "Random",
         metrics: GroupMetrics,
         group_configs: GroupConfigs,
         tasks: BackgroundTasks,

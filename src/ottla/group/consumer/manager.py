@@ -1,14 +1,13 @@
 """The consumer groups of one shard: every request that concerns them, their records and their timers."""
 
 from collections.abc import Sequence
-from random import Random
+from typing import TYPE_CHECKING
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.config.sections import GroupCoordinatorConfig
 from ottla.coordinator.result import NOTHING, CoordinatorResult
 from ottla.coordinator.timers import Timers
-from ottla.group.classic.context import ClassicRequestContext
 from ottla.group.classic.member import JoinRespond, SyncRespond
 from ottla.group.consumer.background_tasks import BackgroundTasks, TimerTasks
 from ottla.group.consumer.classic_join import ClassicJoins
@@ -37,6 +36,9 @@ from ottla.protocol.messages.join_group import JoinGroupRequest
 from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
+if TYPE_CHECKING:
+    from random import Random
+
 
 class ConsumerGroupManager:
     """Operations decide and change nothing durable; the ``replay_…`` methods do, one for each kind of record."""
@@ -62,7 +64,7 @@ class ConsumerGroupManager:
         config: GroupCoordinatorConfig,
         timers: Timers,
         groups: GroupStore,
-        rng: Random,
+        rng: "Random",
         metrics: GroupMetrics,
         group_configs: GroupConfigs,
         classic_groups: ClassicGroups,
@@ -120,7 +122,7 @@ class ConsumerGroupManager:
     # -- the classic protocol, for consumer groups --------------------------------------------------------------------
 
     def join(
-        self, context: ClassicRequestContext, request: JoinGroupRequest, respond: JoinRespond, now_ms: int
+        self, context: RequestContext, request: JoinGroupRequest, respond: JoinRespond, now_ms: int
     ) -> CoordinatorResult[None]:
         """JoinGroup to a consumer group that has members."""
         group = self._context.consumer_group(request.group_id)
