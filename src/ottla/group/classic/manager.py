@@ -153,12 +153,15 @@ class ClassicGroupManager:
     def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
         """A generation of a classic group, or the end of the group.
 
-        Whoever waits in a group that ends joins again: it has become a group of another kind.
+        A group that ends with members becomes one of another kind: whoever waits in it joins again.
         """
         group_id = key.group
         before = self._groups.find_classic_group(group_id)
         if before is not None:
-            self._retire(before, ErrorCode.REBALANCE_IN_PROGRESS)
+            if before.is_empty:
+                self._rebalance.sessions.end_all(before)
+            else:
+                self._retire(before, ErrorCode.REBALANCE_IN_PROGRESS)
         if value is None:
             self._groups.remove(group_id)
         else:
