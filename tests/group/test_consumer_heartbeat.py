@@ -156,6 +156,9 @@ def test_most_members_choose_the_assignor() -> None:
     assert world.describe().assignor_name == "range"
     world.join("b", topics=["t"], assignor="uniform")
     assert world.describe().assignor_name == "uniform", "of equals, the one configured first"
+    a, b = world.group.members["a"], world.group.members["b"]
+    assert world.group.preferred_server_assignor(("uniform", "range"), a, a) == "range", "which a alone prefers"
+    assert world.group.preferred_server_assignor(("uniform", "range"), b, b) == "uniform"
     world.heartbeat("b", 3, assignor="range")
     assert world.describe().assignor_name == "range"
     assert world.group.server_assignors == {"range": 2}

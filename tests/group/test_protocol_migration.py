@@ -9,7 +9,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.group.classic.group import ClassicGroup
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.migration import MigrationPolicy
-from ottla.group.consumer_protocol import ConsumerProtocolAssignment, decode_assignment
+from ottla.group.consumer_protocol import ConsumerProtocolAssignment, decode_assignment, encode_assignment
 from ottla.group.records import ConsumerGroupMetadataKey, GroupMetadataKey
 from ottla.protocol.codec import encode
 from ottla.protocol.messages.sync_group import SyncGroupRequestAssignment
@@ -221,14 +221,21 @@ def custom_assignor(world: World, member_id: str, generation_id: int) -> None:
     )
 
 
-def twice_assigned(world: World, member_id: str, generation_id: int) -> None:
+def unreadable(world: World, member_id: str, generation_id: int) -> None:
     data = b"\x00\x01junk"
     world.classic_sync(
         member_id, generation_id, assignments=[SyncGroupRequestAssignment(member_id=member_id, assignment=data)]
     )
 
 
-@pytest.mark.parametrize("assign", [custom_assignor, twice_assigned])
+def assigned_twice(world: World, member_id: str, generation_id: int) -> None:
+    data = encode_assignment([("t", [1, 1])], 1)
+    world.classic_sync(
+        member_id, generation_id, assignments=[SyncGroupRequestAssignment(member_id=member_id, assignment=data)]
+    )
+
+
+@pytest.mark.parametrize("assign", [custom_assignor, assigned_twice, unreadable])
 def test_assignments_that_would_be_lost_or_cannot_be_read_stop_an_upgrade(
     assign: Callable[[World, str, int], None],
 ) -> None:
@@ -241,6 +248,17 @@ def test_assignments_that_would_be_lost_or_cannot_be_read_stop_an_upgrade(
     assert world.groups[GROUP].state_name == "Stable"
     assert refused(partial(join_new, world)) is ErrorCode.GROUP_ID_NOT_FOUND
     assert isinstance(world.groups[GROUP], ClassicGroup)
+
+
+def test_partitions_that_are_no_more_are_not_taken_over() -> None:
+    world = World()
+    world.create_topic("t", 4)
+    old = ClassicConsumer(["t"], is_cooperative=True)
+    classic_group(world, old)
+    world.delete_topic("t")
+    t = world.create_topic("t", 2)
+    world.join("new", topics=["t"])
+    assert world.group.members[old.member_id].assigned_partitions[t].keys() == {0, 1}
 
 
 @pytest.mark.parametrize(

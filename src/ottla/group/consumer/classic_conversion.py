@@ -69,7 +69,12 @@ def _assignment_of(member: ClassicGroupMember, topics: TopicsImage) -> Assignmen
     assignment = decode_assignment(member.assignment)
     if assignment.user_data:
         raise CustomAssignorError
-    return by_topic_id(((each.topic, each.partitions) for each in assignment.assigned_partitions), topics)
+    assigned = by_topic_id(((each.topic, each.partitions) for each in assignment.assigned_partitions), topics)
+    # A topic may have been made anew since, with fewer partitions.
+    return {
+        topic_id: [partition for partition in partitions if partition in topics.by_id[topic_id].partitions]
+        for topic_id, partitions in assigned.items()
+    }
 
 
 def classic_group_record(

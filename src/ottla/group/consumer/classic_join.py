@@ -9,10 +9,10 @@ from ottla.common.uuid import Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.result import NOTHING, CoordinatorResult
 from ottla.group.assignor.spec import Assignment
-from ottla.group.classic.context import ClassicRequestContext
+from ottla.group.classic.context import MEMBER_ID_REQUIRED_VERSION
 from ottla.group.classic.member import JoinRespond
 from ottla.group.consumer.assignment import by_topic_id
-from ottla.group.consumer.context import ConsumerGroupContext
+from ottla.group.consumer.context import ConsumerGroupContext, RequestContext
 from ottla.group.consumer.fencing import Fencing
 from ottla.group.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from ottla.group.consumer.member import ClassicMember, ClassicProtocol, ConsumerGroupMember, topic_names
@@ -60,7 +60,7 @@ class ClassicJoins:
     def join(
         self,
         group: ConsumerGroup,
-        context: ClassicRequestContext,
+        context: RequestContext,
         request: JoinGroupRequest,
         respond: JoinRespond,
         now_ms: int,
@@ -75,7 +75,8 @@ class ClassicJoins:
         throw_if_group_is_full(group, member_id, self._context.config.group_consumer_max_size)
         if not group.supports_classic_protocols(request.protocol_type, [each.name for each in request.protocols]):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
-        if is_unknown and request.group_instance_id is None and context.requires_known_member_id:
+        is_dynamic = request.group_instance_id is None
+        if is_unknown and is_dynamic and context.api_version >= MEMBER_ID_REQUIRED_VERSION:
             respond(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
             return NOTHING
         subscription = _subscription(request)
@@ -85,7 +86,7 @@ class ClassicJoins:
         )
         change = MemberChange(group, member, _updated(member, context, request, subscription), records, now_ms)
         names_changed = change.write_subscription()
-        changed = self._regexes.update(None, change) is not RegexUpdate.NONE or names_changed
+        changed = self._regexes.update(context, change) is not RegexUpdate.NONE or names_changed
         owned = ((each.topic, each.partitions) for each in subscription.owned_partitions)
         join = _Join(
             change,
@@ -152,7 +153,7 @@ def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
 
 def _updated(
     member: ConsumerGroupMember,
-    context: ClassicRequestContext,
+    context: RequestContext,
     request: JoinGroupRequest,
     subscription: ConsumerProtocolSubscription,
 ) -> ConsumerGroupMember:

@@ -156,10 +156,17 @@ class ConsumerGroup(Group):
         old: ConsumerGroupMember | None = None,
         new: ConsumerGroupMember | None = None,
     ) -> str:
-        """The assignor that most members prefer, after one has changed; of equals, the one configured first."""
-        counts = dict(self.server_assignors)
+        """The assignor that most members prefer, after one has changed.
+
+        Of equals, it is the one that the changed member alone prefers, else the one that is configured first: so it
+        comes out of Java's tables in Apache.
+        """
+        counts = {name: self.server_assignors[name] for name in assignors if name in self.server_assignors}
         _move_assignor(counts, old, new)
-        return max(assignors, key=lambda name: counts.get(name, 0))
+        alone = None if new is None else new.server_assignor_name
+        if alone in counts and counts[alone] == 1:
+            counts = {alone: 1, **counts}
+        return max(counts, key=counts.__getitem__, default=assignors[0])
 
     def supports_classic_protocols(self, protocol_type: str, protocols: Iterable[str]) -> bool:
         """Whether a classic member with these protocols has one in common with all other classic members."""

@@ -105,6 +105,8 @@ class Heartbeats:
             owned=owned,
         )
 
+        if upgraded is not None:
+            self._schedule_classic_sessions(group, now_ms)
         self._fencing.timers.schedule_session(group_id, member_id, self._context.session_timeout_ms(group_id), now_ms)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
@@ -117,10 +119,8 @@ class Heartbeats:
             or updated.assigned_partitions != member.assigned_partitions
         ):
             response.assignment = _assignment(updated.assigned_partitions)
-        if upgraded is None:
-            return CoordinatorResult(records, response)
-        self._schedule_classic_sessions(group, now_ms)
-        return CoordinatorResult(records, response, partial(_send_to_rejoin, upgraded))
+        on_committed = None if upgraded is None else partial(_send_to_rejoin, upgraded)
+        return CoordinatorResult(records, response, on_committed)
 
     def _group(
         self, group_id: str, records: list[CoordinatorRecord], *, is_joining: bool

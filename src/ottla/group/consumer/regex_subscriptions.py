@@ -42,9 +42,9 @@ class RegexSubscriptions:
         self._context = context
         self._rebalancer = rebalancer
 
-    def update(self, context: RequestContext | None, change: MemberChange) -> RegexUpdate:
+    def update(self, context: RequestContext, change: MemberChange) -> RegexUpdate:
         """Note a member's change of its expression (INVALID_REGULAR_EXPRESSION if it is none), and refresh all of the
-        group if it is time. They are resolved for whoever asks, so without a ``context`` nothing is refreshed.
+        group if it is time: to what whoever asks may know of.
         """
         group, old, new = (
             change.group,
@@ -61,7 +61,7 @@ class RegexSubscriptions:
                 is_new = True
             elif not new or new in subscriptions.resolved:
                 update = RegexUpdate.RESOLVED
-        if context is not None and (is_new or subscriptions.regexes):
+        if is_new or subscriptions.regexes:
             self._maybe_refresh(context, change, is_new=is_new)
         return update
 
