@@ -32,6 +32,8 @@ PROPERTIES = {
 BOUND_S = 120
 """How long nothing may come out, on however busy a machine."""
 _POLL_S = 0.02
+_BROKER_SHARE = 0.5
+_BROKER_FIRST_SHARE = 0.5
 
 
 class ExactlyOnceSession:
@@ -45,41 +47,30 @@ class ExactlyOnceSession:
         self._node = node
         self._partitions = workers
         self._rng = Random(seed)
-        self._broker_rng = Random(seed + 1)
         directory.mkdir(parents=True, exist_ok=True)
         self._workers = [
             Worker(new_command(node.bootstrap, number), directory / f"worker-{number}.log") for number in range(workers)
         ]
-        self._killing = threading.Event()
-        self._broker_failures: list[str] = []
 
     def run(self, kills: int, oracle: Oracle, say: Callable[[], None] = lambda: None) -> None:
-        """Kill copiers so many times, and the broker at times of its own; `say` is called every ten kills."""
+        """Kill copiers so many times, and the broker with about half of them; `say` is called every ten kills."""
         with self._node:
             self._create_topics()
             watcher = Watcher(self._node.bootstrap, self._partitions)
             feeder = Feeder(self._node.bootstrap, self._partitions, watcher.copied)
-            broker_killer = threading.Thread(target=self._kill_broker, args=(watcher,), daemon=True)
             try:
-                for thread in (watcher, feeder):
-                    thread.start()
+                watcher.start()
+                feeder.start()
                 for worker in self._workers:
                     worker.start()
-                self._killing.set()
-                broker_killer.start()
                 for number in range(1, kills + 1):
-                    self._kill_a_worker(watcher)
+                    self._kill(watcher)
                     self.copied = watcher.total()
                     if number % 10 == 0:
                         say()
-                self._killing.clear()
-                broker_killer.join(2 * BOUND_S)
-                assert not broker_killer.is_alive(), "the broker does not come back"
                 feeder.stop()
                 self._drain(feeder, watcher)
             finally:
-                self._killing.clear()
-                broker_killer.join(2 * BOUND_S)
                 for worker in self._workers:
                     worker.stop()
             watcher.stop()
@@ -91,31 +82,25 @@ class ExactlyOnceSession:
         for created in admin.create_topics(new).values():
             created.result(BOUND_S)
 
-    def _kill_a_worker(self, watcher: Watcher) -> None:
-        """Choose one, wait till it has done something, and kill it at any time after that."""
-        victim = self._rng.choice(self._workers)
-        delay_s = self._rng.uniform(0.0, 0.5)
+    def _kill(self, watcher: Watcher) -> None:
+        """Wait till one of the copiers has done something; kill it at any time after that, and maybe the broker."""
+        rng = self._rng
+        victim = rng.choice(self._workers)
         self._await(lambda: victim.processed > 0, "a copier that was started again copies", watcher)
-        threading.Event().wait(delay_s)
+        _pass(rng.uniform(0.0, 0.5))
+        with_broker, broker_first = rng.random() < _BROKER_SHARE, rng.random() < _BROKER_FIRST_SHARE
+        if with_broker and broker_first:
+            self._node.kill()
+            _pass(rng.uniform(0.0, 0.3))
         if victim.own_end() is None:
             victim.kill()
         victim.start()
         self.kills += 1
-
-    def _kill_broker(self, watcher: Watcher) -> None:
-        while True:
-            before = watcher.total()
-            deadline = time.monotonic() + self._broker_rng.uniform(0.2, 4.0)
-            while watcher.total() == before or time.monotonic() < deadline:
-                threading.Event().wait(_POLL_S)
-                if not self._killing.is_set():
-                    return
-            self._node.kill()
-            try:
-                self._node.start()
-            except AssertionError as failure:
-                self._broker_failures.append(str(failure))
-                return
+        if with_broker:
+            if not broker_first:
+                _pass(rng.uniform(0.0, 3.0))  # into what it does at its start, and what the others do without it
+                self._node.kill()
+            self._node.start()
             self.broker_kills += 1
 
     def _drain(self, feeder: Feeder, watcher: Watcher) -> None:
@@ -129,7 +114,6 @@ class ExactlyOnceSession:
         """Wait, and start again who ends in between: Apache's copier does when it has reached the end that it saw."""
         before, deadline = watcher.total(), time.monotonic() + BOUND_S
         while not predicate():
-            assert not self._broker_failures, self._broker_failures
             assert not watcher.failures, watcher.failures
             for worker in self._workers:
                 status = worker.own_end()
@@ -139,7 +123,7 @@ class ExactlyOnceSession:
             if watcher.total() > before:
                 before, deadline = watcher.total(), time.monotonic() + BOUND_S
             assert time.monotonic() < deadline, f"{what}: not within {BOUND_S} s; {watcher.total()} have come out"
-            threading.Event().wait(_POLL_S)
+            _pass(_POLL_S)
 
     def _check(self, feeder: Feeder, watcher: Watcher, oracle: Oracle) -> None:
         self.copied = watcher.total()
@@ -161,3 +145,7 @@ class ExactlyOnceSession:
             f"{self.kills} kills of copiers and {self.broker_kills} of the broker, {self.copied} records copied once, "
             f"{self.aborted} aborted and never seen"
         )
+
+
+def _pass(duration_s: float) -> None:
+    threading.Event().wait(duration_s)

@@ -145,7 +145,7 @@ class Worker:
                 self.ready = True
 
     def timed_out(self) -> bool:
-        """Whether it gave up because its transaction was ended for it: the broker was away for longer than it may last."""
+        """Whether it gave up because the broker had been away for so long that its transaction was ended for it."""
         return any(name in self.last_words() for name in _TIMED_OUT)
 
     def last_words(self) -> str:
