@@ -1,5 +1,6 @@
 """A client of the classic protocol, as clients are: it joins, syncs, heartbeats, and follows what it is told."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -22,7 +23,7 @@ REJOIN = frozenset(
 
 @dataclass(eq=False)
 class Client:
-    """One process. It is ``fenced`` when another one has taken its instance id: then it stops."""
+    """One process. It is ``stopped`` by an error that no client gets over, as when another takes its instance id."""
 
     number: int
     instance_id: str | None
@@ -36,7 +37,7 @@ class Client:
     skips_assignment: bool = False
     has_joined: bool = False
     has_synced: bool = False
-    is_fenced: bool = False
+    is_stopped: bool = False
     protocol_name: str | None = None
     peers: list[str] = field(default_factory=list)
     assignment: bytes = b""
@@ -62,7 +63,8 @@ class Asked(NamedTuple, Generic[T]):
 class Clients:
     """All that clients have asked, and what they were answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, fatal: Collection[int] = (ErrorCode.FENCED_INSTANCE_ID,)) -> None:
+        self._fatal = fatal
         self.joins: list[Asked[JoinGroupResponse]] = []
         self.syncs: list[Asked[SyncGroupResponse]] = []
         self.num_assignments = 0
@@ -107,7 +109,7 @@ class Clients:
     def behave(self, world: World, client: Client) -> None:
         """Do what a client does next; a heartbeat if there is nothing else."""
         self.hear(client)
-        if client.is_fenced or client.joining is not None or client.syncing is not None:
+        if client.is_stopped or client.joining is not None or client.syncing is not None:
             return
         if not client.has_joined:
             self.join(world, client)
@@ -118,13 +120,12 @@ class Clients:
             if code != ErrorCode.NONE:
                 self._refused(client, code)
 
-    @staticmethod
-    def _joined(client: Client, joined: JoinGroupResponse) -> None:
+    def _joined(self, client: Client, joined: JoinGroupResponse) -> None:
         code = joined.error_code
         if code == ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id = joined.member_id
         elif code != ErrorCode.NONE:
-            Clients._refused(client, code)
+            self._refused(client, code)
         else:
             client.has_joined = True
             client.member_id = joined.member_id
@@ -134,11 +135,10 @@ class Clients:
             client.protocol_name = joined.protocol_name
             client.peers = [member.member_id for member in joined.members]
 
-    @staticmethod
-    def _refused(client: Client, code: int) -> None:
+    def _refused(self, client: Client, code: int) -> None:
         client.has_joined = client.has_synced = False
-        if code == ErrorCode.FENCED_INSTANCE_ID:
-            client.is_fenced = True
+        if code in self._fatal:
+            client.is_stopped = True
         elif code == ErrorCode.UNKNOWN_MEMBER_ID:
             client.member_id = ""
         else:

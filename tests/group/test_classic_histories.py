@@ -95,7 +95,7 @@ class ClassicGroupHistory(RuleBasedStateMachine):
 
     def _join_again(self, client: Client) -> None:
         """Join, whatever else it waits for: it has lost its connection."""
-        if not client.is_fenced:
+        if not client.is_stopped:
             self.clients.join(self.world, client)
 
     def _sync_again(self, client: Client) -> None:
@@ -293,7 +293,7 @@ class ClassicGroupHistory(RuleBasedStateMachine):
         world.append_error, world.holds_commits = None, False
         world.commit()
         # The last process of an instance goes on, and whoever is fenced stops.
-        by_instance = {client.instance_id or client.number: client for client in self.live if not client.is_fenced}
+        by_instance = {client.instance_id or client.number: client for client in self.live if not client.is_stopped}
         live = list(by_instance.values())
         for client in live:  # whoever has been silent for too long hears of it now
             clients.hear(client)
@@ -302,7 +302,7 @@ class ClassicGroupHistory(RuleBasedStateMachine):
                 clients.behave(world, client)
             world.advance(STEP_MS)
             self._check_answers()
-        live = [client for client in live if not client.is_fenced]
+        live = [client for client in live if not client.is_stopped]
         if live:
             self._check_stable(live)
         elif world.groups.get(GROUP) is not None:
@@ -360,7 +360,7 @@ def _random_walk(rng: Random, steps: int) -> ClassicGroupHistory:
         history.answers_agree()
         history.members_add_up()
         history.timers_are_those_of_who_is_there()
-        history.live = [client for client in history.live if not client.is_fenced]
+        history.live = [client for client in history.live if not client.is_stopped]
     return history
 
 
