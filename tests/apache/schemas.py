@@ -45,7 +45,8 @@ class Comparison(NamedTuple):
             self._check_field(f"{cls.__name__}.{field.name}", field, schema)
 
     def _check_field(self, where: str, field: Field, schema: Schema) -> None:
-        assert field.versions == VersionRange.parse(schema["versions"]), where
+        versions = schema.get("versions") or schema["taggedVersions"]  # a tagged field need not say both
+        assert field.versions == VersionRange.parse(versions), where
         assert field.nullable == VersionRange.parse(schema.get("nullableVersions", "none")), where
         assert field.tagged == VersionRange.parse(schema.get("taggedVersions", "none")), where
         assert field.tag == schema.get("tag", -1), where
