@@ -149,8 +149,11 @@ def _spans(member: Member) -> list[tuple[Partition, int, float, int]]:
                     open_since.setdefault(partition, (event["at_ns"], event["generation"]))
             case "revoked" | "lost":
                 end(_partitions(event), event["at_ns"])
-            case "leaving" | "crashed" | "stalled":
+            case "stalled":
                 end(list(open_since), event["at_ns"])
+            case "leaving" | "crashed":
+                end(list(open_since), event["at_ns"])
+                return spans
     end(list(open_since), 1 << 62)
     return spans
 

@@ -21,7 +21,9 @@ _ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-_POLL_MS = 100
+_POLL_MS = 1000
+"""Long enough for a rebalance: this consumer may stand still, whatever the broker, if one outlasts a poll."""
+_FETCH_WAIT_MS = 100
 
 
 class KafkaPythonMember:
@@ -29,8 +31,6 @@ class KafkaPythonMember:
 
     def __init__(self, bootstrap: str, spec: MemberSpec, listener: Listener) -> None:
         self._listener = listener
-        # With a pattern each poll asks for metadata before it joins, and starts again if that took its time.
-        self._poll_ms = _POLL_MS if spec.pattern is None else 10 * _POLL_MS
         static: dict[str, Any] = {} if spec.instance_id is None else {"group_instance_id": spec.instance_id}
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
@@ -41,7 +41,7 @@ class KafkaPythonMember:
             max_poll_interval_ms=spec.max_poll_interval_ms,
             auto_offset_reset=spec.offset_reset,
             enable_auto_commit=False,
-            fetch_max_wait_ms=_POLL_MS,
+            fetch_max_wait_ms=_FETCH_WAIT_MS,
             metadata_max_age_ms=1000,
             reconnect_backoff_max_ms=500,
             allow_auto_create_topics=False,
@@ -55,7 +55,7 @@ class KafkaPythonMember:
 
     def poll(self) -> list[tuple[str, int, int]]:
         try:
-            polled = self._consumer.poll(timeout_ms=self._poll_ms)
+            polled = self._consumer.poll(timeout_ms=_POLL_MS)
         except KafkaError as error:
             self._listener.error(f"{type(error).__name__}: {error}")
             return []
@@ -71,7 +71,7 @@ class KafkaPythonMember:
             raise CommitRefusedError(type(error).__name__) from error
 
     def idle(self) -> None:
-        time.sleep(_POLL_MS / 1000)
+        time.sleep(_FETCH_WAIT_MS / 1000)
 
     def membership(self) -> tuple[int, str]:
         metadata = self._consumer.group_metadata()

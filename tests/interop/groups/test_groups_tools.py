@@ -46,9 +46,11 @@ def test_list_and_describe(tools: Tools, crew: Crew, admin: GroupAdmin, name: st
         await_shared(pair, partitions)
         await_processed(pair, admin.ends)
         admin.await_committed(pair[0].spec.group)
-    for pair in groups.values():
+    for group, pair in groups.items():
+        admin.await_described(group, lambda each: each.state == "STABLE", "stable")
         for each in pair:
             each.stop_polling()
+            each.status()
     admin.produce(partitions[:1], 5)
 
     assert {classic, modern} <= set(tools.run(CONSUMER_GROUPS, "--list").split())
