@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.broker import clients, consume, controller, footprint, nodes, produce
 from bench.broker.arena import Arena
+from bench.groups import commits, loading, rebalances, transactions
 from bench.measure import Row
 from bench.workload import scratch_directory
 from tests.oracle import Oracle
@@ -18,6 +19,7 @@ from tests.oracle import Oracle
 SECTIONS: dict[str, Callable[[Arena], None]] = {
     "startup": footprint.startup,
     "memory": footprint.memory,
+    "loading": loading.loading,
     "produce": produce.small,
     "large": produce.large,
     "controller": controller.controller,
@@ -26,9 +28,13 @@ SECTIONS: dict[str, Callable[[Arena], None]] = {
     "profiles": clients.profiles,
     "consume": consume.consume,
     "sendfile": consume.sendfile,
+    "commits": commits.commits,
+    "heartbeats": commits.heartbeats,
+    "rebalances": rebalances.rebalances,
+    "transactions": transactions.transactions,
 }
 IDLE_LOAD = 0.3
-ALONE = ("startup", "memory")
+ALONE = ("startup", "memory", "loading")
 """Sections that start brokers of their own, before the others' are there."""
 
 

@@ -35,10 +35,10 @@ def controller(arena: Arena) -> None:
                     requests=requests,
                 )
                 pings: tuple[list[float], list[float]] = ([], [])
-                with _connected(node.bootstrap_controller) as first, _connected(node.bootstrap) as second:
+                with connected_to(node.bootstrap_controller) as first, connected_to(node.bootstrap) as second:
                     while not load.done():
-                        pings[0].append(_ping_us(first))
-                        pings[1].append(_ping_us(second))
+                        pings[0].append(ping_us(first))
+                        pings[1].append(ping_us(second))
                         time.sleep(_PAUSE_S)
                 load.result()
             if number < len(arena.names):
@@ -48,12 +48,14 @@ def controller(arena: Arena) -> None:
                     board.add(line, name, figure)
 
 
-def _connected(address: str) -> socket.socket:
+def connected_to(address: str) -> socket.socket:
+    """Return a connection to a host and port."""
     host, _, port = address.rpartition(":")
     return connected((host, int(port)))
 
 
-def _ping_us(connection: socket.socket) -> float:
+def ping_us(connection: socket.socket) -> float:
+    """Return how many microseconds the answer to ApiVersions takes."""
     start = time.perf_counter()
     connection.sendall(wire.api_versions_frame())
     read_frame(connection)

@@ -31,6 +31,9 @@ APACHE_FLAGS = (
 PROPERTIES = {
     "log.segment.delete.delay.ms": "100",
     "log.retention.check.interval.ms": "3600000",
+    "group.consumer.assignment.interval.ms": "0",  # a rebalance waits for nothing, as in classic groups
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
     "broker.session.timeout.ms": "3600000",  # a node that stands still while the other runs keeps its session
 }
 COMPILED = Path(__file__).parents[2] / "build/compiled"

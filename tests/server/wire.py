@@ -40,6 +40,10 @@ class Wire:
         """Hang up."""
         self._socket.close()
 
+    def fileno(self) -> int:
+        """The socket's, to wait for it."""
+        return self._socket.fileno()
+
     def ask(self, request: Message, version: int) -> Any:
         """Send a request and return the answer."""
         self.send(request, version)
