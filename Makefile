@@ -1,6 +1,6 @@
 # make run      a broker on localhost:9092        make test   everything that guards a change
 # make bench    benchmark tables                  make setup  .venv with locked dependencies (called by the others)
-# make chaos    200 kills of a log and of a broker; KILLS=n, SEED=n   (make test has a short run of it)
+# make chaos    200 kills of a log and of a broker, 50 of each kind of copier; KILLS=n, SEED=n   (make test has short runs)
 # make interop  what asks Apache Kafka, alone, and its half of the tests that run against both
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
@@ -37,10 +37,12 @@ lint: setup
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-# Eight minutes on two cores: a process that writes a log, then a broker with producers. A failure prints the seed; timing is not in the seed, so it may take a few runs again.
+# Half an hour on two cores: a process that writes a log, a broker with producers, copiers that promise exactly once. A failure
+# prints the seed; timing is not in the seed, so it may take a few runs again. `python -m tests.exactly_once --apache` proves the test.
 chaos: setup
 	$(BIN)/python -m tests.chaos --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.chaos --broker --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.exactly_once --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED))
 
 # What asks Apache Kafka, alone; the tests of clients run against its broker, too.
 interop: setup
