@@ -6,7 +6,10 @@ from random import Random
 import pytest
 
 from ottla.group.classic.group import ClassicGroup
+from ottla.group.consumer import regex_subscriptions
+from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.rebalance import MemberChange
+from ottla.group.consumer.regex_subscriptions import has_target_assignment
 from ottla.group.consumer.subscriptions import subscription_type
 from ottla.group.records import ConsumerGroupMetadataKey
 from ottla.protocol.codec import decode
@@ -38,7 +41,7 @@ class DivergedError(Exception):
 
 @pytest.fixture
 def histories(monkeypatch: pytest.MonkeyPatch) -> list[Script]:
-    """Random histories, up to where Apache would take a subscription type that is out of date."""
+    """Random histories, up to where Apache would forget that somebody waits for partitions."""
     decide = MemberChange.subscription_type
 
     def watched(change: MemberChange) -> object:
@@ -50,7 +53,13 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> list[Script]:
             raise DivergedError
         return after
 
+    def loses_partitions(group: ConsumerGroup, regex: str) -> bool:
+        if has_target_assignment(group, regex):
+            raise DivergedError
+        return False
+
     monkeypatch.setattr(MemberChange, "subscription_type", watched)
+    monkeypatch.setattr(regex_subscriptions, "has_target_assignment", loses_partitions)
     scripts = []
     for seed in range(HISTORIES):
         script = Script(Random(seed))
@@ -60,6 +69,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> list[Script]:
         if seed % 3 == 0:
             script.replay_classic_group()
             members.join()
+            script.pass_time(20)
         try:
             while len(script.lines) < STEPS and not isinstance(script.groups.get(GROUP), ClassicGroup):
                 members.step()

@@ -1,5 +1,7 @@
 """The next step of one member: what it keeps, what it has to give up, and what it gets."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from ottla.common.error_code import ErrorCode
@@ -8,6 +10,7 @@ from ottla.group.consumer.current_assignment import CurrentAssignmentBuilder
 from ottla.group.consumer.member import ConsumerGroupMember
 from ottla.group.consumer.member_state import MemberState
 from ottla.group.consumer.partition_owners import NOT_OWNED, PartitionOwners
+from ottla.metadata.image.topics import TopicImage, TopicsImage
 from tests.group.consumer_world import refused
 
 A, B = Uuid.from_halves(0, 1000), Uuid.from_halves(0, 2000)
@@ -16,6 +19,8 @@ STABLE, UNREVOKED, UNRELEASED = (
     MemberState.UNREVOKED_PARTITIONS,
     MemberState.UNRELEASED_PARTITIONS,
 )
+
+TOPICS = TopicsImage(by_name={"a": TopicImage("a", A, {}), "b": TopicImage("b", B, {})})
 
 Epochs = dict[Uuid, dict[int, int]]
 
@@ -38,14 +43,14 @@ def step(
     target_epoch: int = 11,
     owned: dict[Uuid, list[int]] | None = None,
     others: Epochs | None = None,
-    topics: tuple[Uuid, ...] = (A, B),
+    topics: Sequence[str] = ("a", "b"),
     changed: bool = False,
 ) -> ConsumerGroupMember:
     owners = PartitionOwners()
     owners.add(before.assigned_partitions, before.member_epoch)
     owners.add(before.partitions_pending_revocation, before.member_epoch)
     owners.add(others or {}, 9)
-    return CurrentAssignmentBuilder(before, target_epoch, target, topics, changed, owners.epoch, owned).build()
+    return CurrentAssignmentBuilder(before, target_epoch, target, topics, TOPICS, changed, owners.epoch, owned).build()
 
 
 def summary(after: ConsumerGroupMember) -> tuple[int, int, MemberState, Epochs, Epochs]:
@@ -126,26 +131,33 @@ def test_a_waiting_member_follows_a_newer_target() -> None:
 
 def test_topics_that_a_member_no_longer_wants_are_taken_away_whatever_the_target_says() -> None:
     before = member(10, STABLE, {A: {1: 10}, B: {1: 10}})
-    after = step(before, {A: (1,), B: (1,)}, topics=(A,))
+    after = step(before, {A: (1,), B: (1,)}, topics=("a",))
     assert summary(after) == (10, 10, UNREVOKED, {A: {1: 10}}, {B: {1: 10}})
-    after = step(before, {A: (1,), B: (1,)}, topics=(A,), owned={A: [1]})
+    after = step(before, {A: (1,), B: (1,)}, topics=("a",), owned={A: [1]})
     assert summary(after) == (11, 10, STABLE, {A: {1: 10}}, {})
 
 
 def test_a_changed_subscription_does_not_wait_for_the_next_target() -> None:
     before = member(11, STABLE, {A: {1: 10}, B: {1: 10}})
-    after = step(before, {A: (1,), B: (1,)}, topics=(A,), changed=True)
+    after = step(before, {A: (1,), B: (1,)}, topics=("a",), changed=True)
     assert summary(after) == (11, 11, UNREVOKED, {A: {1: 10}}, {B: {1: 10}})
-    after = step(before, {A: (1,), B: (1,)}, topics=(A,), changed=True, owned={A: [1]})
+    after = step(before, {A: (1,), B: (1,)}, topics=("a",), changed=True, owned={A: [1]})
     assert summary(after) == (11, 11, STABLE, {A: {1: 10}}, {})
     assert step(before, {A: (1,), B: (1,)}, changed=True) is before
     after = step(before, {A: (1,), B: (1,)}, topics=(), changed=True)
     assert summary(after) == (11, 11, UNREVOKED, {}, {A: {1: 10}, B: {1: 10}})
 
 
+def test_a_member_that_wants_nothing_forgets_its_last_epoch() -> None:
+    """Apache's way; it may no longer come with that epoch."""
+    before = member(11, STABLE, {})
+    assert summary(step(before, {}, topics=(), changed=True)) == (11, 11, STABLE, {}, {})
+    assert step(before, {}, topics=("deleted",), changed=True) is before
+
+
 def test_a_changed_subscription_adds_to_what_is_being_given_up() -> None:
     before = member(10, UNREVOKED, {A: {1: 10}, B: {1: 10}}, {B: {2: 9}})
-    after = step(before, {A: (1,), B: (1,)}, topics=(A,), changed=True)
+    after = step(before, {A: (1,), B: (1,)}, topics=("a",), changed=True)
     assert summary(after) == (10, 10, UNREVOKED, {A: {1: 10}}, {B: {1: 10, 2: 9}})
 
 

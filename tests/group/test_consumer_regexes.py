@@ -96,6 +96,24 @@ def test_another_expression_takes_topics_away_before_it_is_resolved() -> None:
     assert assigned(world.heartbeat("a", 2)) == {u: {0, 1}}
 
 
+def test_who_turns_to_an_expression_without_topics_leaves_its_partitions_to_others() -> None:
+    """In Apache nobody gets them before the next rebalance."""
+    world = World()
+    t = world.create_topic("t", 2)
+    world.join("a", regex="t")
+    world.advance(100)
+    world.heartbeat("a", 1)
+    world.join("b", regex="t")
+    kept = assigned(world.heartbeat("a", 2))[t]
+    world.heartbeat("a", 2, owned={t: kept})
+    world.heartbeat("b", 3)
+    world.advance(REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)
+    world.heartbeat("b", 3, regex="nothing")
+    world.advance(100)
+    world.heartbeat("b", 3, owned={})
+    assert assigned(world.heartbeat("a", 3)) == {t: {0, 1}}
+
+
 def test_new_topics_are_found_but_not_too_often() -> None:
     world = World()
     world.create_topic("t1", 1)

@@ -209,6 +209,48 @@ def test_members_who_wait_in_the_classic_group_are_sent_to_join_again() -> None:
     assert [answer.error_code for answer in waiting] == [ErrorCode.REBALANCE_IN_PROGRESS]
 
 
+def test_a_rebalance_of_the_classic_group_goes_on_whoever_joins() -> None:
+    """Apache forgets it if the new member subscribes to nothing."""
+    world = World()
+    world.create_topic("t", 4)
+    old = tuple(ClassicConsumer(["t"], is_cooperative=True) for _ in range(2))
+    classic_group(world, *old)
+    old[1].leave(world)
+    assert world.groups[GROUP].state_name == "PreparingRebalance"
+    idle = Consumer("new", [])
+    idle.beat(world)
+    settle(world, old[:1], (idle,))
+    assert world.group.state_name == "Stable"
+    assert all_owned(world, old[:1]) == [0, 1, 2, 3]
+
+
+def test_a_group_that_is_upgraded_before_its_downgrade_is_committed_still_rebalances() -> None:
+    world = World()
+    world.create_topic("t", 4)
+    old = ClassicConsumer(["t"], is_cooperative=True)
+    consumer = Consumer("new", ["t"])
+    consumer.beat(world)
+    settle(world, (old,), (consumer,))
+    world.holds_commits = True
+    consumer.leave(world)
+    idle = Consumer("idle", [])
+    idle.beat(world)
+    world.holds_commits = False
+    world.commit()
+    settle(world, (old,), (idle,))
+    assert all_owned(world, (old,)) == [0, 1, 2, 3]
+
+
+def test_a_group_before_its_first_generation_is_upgraded_too() -> None:
+    world = World()
+    world.create_topic("t", 2)
+    member_id = world.classic_join()[0].member_id
+    world.classic_join(member_id)
+    joined = world.join("new", topics=[])
+    assert joined.member_epoch == 2
+    assert world.group.num_classic_members == 1
+
+
 def join_new(world: World) -> None:
     world.join("new", topics=["t"])
 

@@ -9,7 +9,7 @@ from ottla.group.assignor.spec import Assignment
 from ottla.group.classic.group import ClassicGroup
 from ottla.group.classic.member import ClassicGroupMember
 from ottla.group.consumer.assignment import at_epoch, by_topic_id, by_topic_name
-from ottla.group.consumer.group import PROTOCOL_TYPE, ConsumerGroup
+from ottla.group.consumer.group import INITIAL_EPOCH, PROTOCOL_TYPE, ConsumerGroup
 from ottla.group.consumer.member import ClassicMember, ClassicProtocol, ConsumerGroupMember, topic_names
 from ottla.group.consumer_protocol import decode_assignment, decode_subscription, decode_version, encode_assignment
 from ottla.metadata.image.topics import TopicsImage
@@ -26,7 +26,7 @@ def consumer_group_from(group: ClassicGroup, topics: TopicsImage) -> ConsumerGro
     InvalidRequestError if what they say cannot be read, CustomAssignorError if it would be lost.
     """
     consumer_group = ConsumerGroup(group.group_id)
-    generation_id = group.generation_id
+    generation_id = max(group.generation_id, INITIAL_EPOCH)  # 0 before the first generation, and that is for joining
     consumer_group.group_epoch = consumer_group.assignment_epoch = generation_id
     assigned: set[tuple[Uuid, int]] = set()
     for classic_member in group.members.by_id.values():

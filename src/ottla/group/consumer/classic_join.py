@@ -117,8 +117,7 @@ class ClassicJoins:
         records = change.records + self._migration.downgrade_with_replaced(group, replaced, updated, now_ms)
 
         def settle(error: KafkaError | None) -> None:
-            if error is None:
-                self._migration.downgraded(group.group_id, rebalance, now_ms)
+            self._migration.settle_downgrade(group.group_id, rebalance, now_ms, error)
             _respond(updated, join.respond, error)
 
         return CoordinatorResult(records, None, settle)

@@ -1,6 +1,6 @@
 """The next step of one member towards its target assignment."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection, Container
 from typing import NamedTuple
 
 from ottla.common.error_code import ErrorCode
@@ -11,6 +11,7 @@ from ottla.group.consumer.assignment import NO_PARTITIONS, PartitionEpochs, owns
 from ottla.group.consumer.member import ConsumerGroupMember
 from ottla.group.consumer.member_state import MemberState
 from ottla.group.consumer.partition_owners import NOT_OWNED
+from ottla.metadata.image.topics import TopicsImage
 
 
 class CurrentAssignmentBuilder(NamedTuple):
@@ -24,8 +25,9 @@ class CurrentAssignmentBuilder(NamedTuple):
     member: ConsumerGroupMember
     target_epoch: int
     target: Assignment
-    subscribed_topic_ids: Container[Uuid]
+    subscribed_topic_names: Collection[str]
     """The topics that the member wants now: the target may have been computed before it changed its mind."""
+    topics: TopicsImage
     has_subscription_changed: bool
     owner_epoch: Callable[[Uuid, int], int]
     """The epoch at which somebody owns a partition, or NOT_OWNED."""
@@ -62,17 +64,22 @@ class CurrentAssignmentBuilder(NamedTuple):
         """Whether the member may still read some partitions; it does until it says otherwise."""
         return self.owned is None or owns_any(self.owned, partitions)
 
+    def _subscribed_topic_ids(self) -> Container[Uuid]:
+        ids = self.topics.topic_id
+        return {topic_id for name in self.subscribed_topic_names if (topic_id := ids(name)) is not None}
+
     def _unsubscribed(self) -> ConsumerGroupMember:
         """Take away the topics that the member no longer wants, without waiting for the next target assignment."""
         member = self.member
-        dropped = [topic_id for topic_id in member.assigned_partitions if topic_id not in self.subscribed_topic_ids]
-        if not dropped:
-            return member
+        subscribed = self._subscribed_topic_ids()
+        dropped = [topic_id for topic_id in member.assigned_partitions if topic_id not in subscribed]
+        if not dropped and (self.subscribed_topic_names or member.partitions_pending_revocation):
+            return member  # one that wants nothing forgets its last epoch, as in Apache
         assigned = dict(member.assigned_partitions)
         pending = dict(member.partitions_pending_revocation)
         for topic_id in dropped:
             pending[topic_id] = {**pending.get(topic_id, {}), **assigned.pop(topic_id)}
-        if self._owns(pending):
+        if pending and self._owns(pending):
             return member.with_epoch(member.member_epoch, MemberState.UNREVOKED_PARTITIONS, assigned, pending)
         return member.with_epoch(
             member.member_epoch, member.state, assigned, member.partitions_pending_revocation
@@ -85,8 +92,9 @@ class CurrentAssignmentBuilder(NamedTuple):
         revoked: dict[Uuid, dict[int, int]] = {}
         added: dict[Uuid, list[int]] = {}
         has_unreleased = False
+        subscribed = self._subscribed_topic_ids()
         for topic_id in dict.fromkeys((*self.target, *member.assigned_partitions)):
-            target = self.target.get(topic_id, ()) if topic_id in self.subscribed_topic_ids else ()
+            target = self.target.get(topic_id, ()) if topic_id in subscribed else ()
             wanted = frozenset(target)
             current = member.assigned_partitions.get(topic_id, {})
             kept = {partition: epoch for partition, epoch in current.items() if partition in wanted}

@@ -86,10 +86,8 @@ class Fencing:
         now_ms: int,
         error: KafkaError | None,
     ) -> None:
-        if error is None:
-            self._migration.downgraded(group.group_id, rebalance, now_ms)
-        else:
-            self._keep_sessions(group, members, now_ms, error)
+        self._migration.settle_downgrade(group.group_id, rebalance, now_ms, error)
+        self._keep_sessions(group, members, now_ms, error)
 
     def _keep_sessions(
         self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], now_ms: int, error: KafkaError | None

@@ -90,12 +90,14 @@ class Heartbeats:
         member = heartbeating_member(group, member_id, request.instance_id, records, member_epoch=epoch, owned=owned)
         change = MemberChange(group, member, _updated(member, context, request), records, now_ms)
 
+        is_rebalancing = upgraded is not None and self._migration.is_rebalancing(upgraded)
         names_changed = change.write_subscription()
         regex_update = self._regexes.update(context, change)
         group_epoch = self._rebalancer.maybe_bump_group_epoch(
-            # An expression that is yet to be resolved bumps the epoch when it is.
+            # An expression that is yet to be resolved bumps the epoch when it is. A classic group that was rebalancing
+            # still has to; Apache forgets that if whoever joins subscribes to nothing.
             change,
-            bump=names_changed or regex_update is RegexUpdate.RESOLVED,
+            bump=names_changed or regex_update is RegexUpdate.RESOLVED or is_rebalancing,
         )
         target = self._rebalancer.maybe_update_target_assignment(change, group_epoch)
         updated = self._rebalancer.maybe_reconcile(

@@ -6,9 +6,10 @@ from enum import Enum
 from typing import Protocol
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, InvalidRequestError
+from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group.classic.group import ClassicGroup
+from ottla.group.classic.state import ClassicGroupState
 from ottla.group.consumer.classic_conversion import CustomAssignorError, classic_group_record, consumer_group_from
 from ottla.group.consumer.context import ConsumerGroupContext, not_found
 from ottla.group.consumer.group import ConsumerGroup
@@ -52,11 +53,13 @@ class ClassicGroups(Protocol):
 class Migration:
     """Decides whether a group may change, and with which records it does."""
 
-    __slots__ = ("_classic_groups", "_context")
+    __slots__ = ("_classic_groups", "_context", "_downgrading")
 
     def __init__(self, context: ConsumerGroupContext, classic_groups: ClassicGroups) -> None:
         self._context = context
         self._classic_groups = classic_groups
+        self._downgrading: dict[str, None] = {}
+        """Groups that are classic now, and may have to rebalance when that is committed."""
 
     @property
     def policy(self) -> MigrationPolicy:
@@ -91,6 +94,10 @@ class Migration:
         records += _group_records(upgraded)
         logger.info("[GroupId %s] Converting the classic group to a consumer group.", group_id)
         return upgraded
+
+    def is_rebalancing(self, group: ClassicGroup) -> bool:
+        """Whether a classic group's assignment is out of date."""
+        return group.state is not ClassicGroupState.STABLE or group.group_id in self._downgrading
 
     def _validate_upgrade(self, group: ClassicGroup) -> None:
         why = None
@@ -132,6 +139,7 @@ class Migration:
         targets = {member.member_id: group.target_assignment.get(member.member_id, {}) for member in staying}
         records = group.tombstone_records()
         records.append(classic_group_record(group, staying, targets, self._context.image.topics, now_ms))
+        self._downgrading[group.group_id] = None
         return records, f"Downgrade group {group.group_id} from consumer to classic for member leaving."
 
     def downgrade_with_replaced(
@@ -144,12 +152,18 @@ class Migration:
         records = group.tombstone_records_with_replaced_member(replaced.member_id, joining.member_id)
         topics = self._context.image.topics
         records.append(classic_group_record(group, [*members, joining], targets, topics, now_ms))
+        self._downgrading[group.group_id] = None
         return records
 
-    def downgraded(self, group_id: str, rebalance_reason: str | None, now_ms: int) -> None:
-        """The records are committed. Somebody may have joined the classic group meanwhile, and begun its rebalance."""
+    def settle_downgrade(
+        self, group_id: str, rebalance_reason: str | None, now_ms: int, error: KafkaError | None
+    ) -> None:
+        """The records are committed, or lost. Meanwhile somebody may have joined the classic group and begun its
+        rebalance, or have made it a consumer group again.
+        """
+        self._downgrading.pop(group_id, None)
         group = self._context.groups.find_classic_group(group_id)
-        if group is not None:
+        if error is None and group is not None:
             logger.info("[GroupId %s] Converted the consumer group to a classic group.", group_id)
             self._classic_groups.adopt(group, rebalance_reason if group.can_rebalance else None, now_ms)
 

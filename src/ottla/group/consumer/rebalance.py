@@ -139,12 +139,12 @@ class Rebalancer:
         if not has_subscription_changed and member.is_reconciled_to(target.epoch):
             return member
         group_id = group.group_id
-        ids = self._context.image.topics.topic_id
         reconciled = CurrentAssignmentBuilder(
             member,
             target.epoch,
             target.assignment,
-            {topic_id for name in group.subscriptions.topics_of(member) if (topic_id := ids(name)) is not None},
+            group.subscriptions.topics_of(member),
+            self._context.image.topics,
             has_subscription_changed,
             group.owners.epoch,
             owned,

@@ -105,6 +105,8 @@ class RegexSubscriptions:
                 bump = True
                 add_to_counts(subscribed, old_topics, by_regex=-1)
                 add_to_counts(subscribed, after.topics, by_regex=1)
+            elif before is None and has_target_assignment(group, regex):
+                bump = True
             records.append(
                 new_consumer_group_regular_expression_record(
                     group_id,
@@ -120,3 +122,16 @@ class RegexSubscriptions:
             self._rebalancer.write_group_epoch(group, epoch, metadata_hash, records)
             group.set_metadata_refresh_deadline(now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
         return CoordinatorResult(records, None)
+
+
+def has_target_assignment(group: ConsumerGroup, regex: str) -> bool:
+    """Whether somebody who subscribes to an expression is to have any partitions.
+
+    If the expression is new and stands for no topic, these are of an earlier subscription, and others wait for them.
+    Apache does not look, and nobody gets them before the next rebalance.
+    """
+    return any(
+        group.target_assignment.get(member_id)
+        for member_id, member in group.members.items()
+        if member.subscribed_topic_regex == regex
+    )
