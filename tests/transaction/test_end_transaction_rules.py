@@ -189,7 +189,7 @@ def test_the_last_epoch_of_v2_goes_over_to_a_new_producer_id() -> None:
     assert code(world.end(last, committed=False).result()) is INVALID
     assert world.producer(last) == fresh
     assert world.state().state is S.EMPTY
-    assert code(world.end(last, committed=True).result()) is MAPPING
+    assert code(world.end(last, committed=True).result()) is FENCED
     world.add(fresh).result()
 
 

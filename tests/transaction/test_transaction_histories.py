@@ -92,11 +92,16 @@ def test_long_histories(seed: int) -> None:
     rng = Random(seed)
     said: list[str] = []
     history = TransactionHistory(rng.choice((2, 2, 1, 0)), rng.choice(EPOCHS), said.append)
-    index, partition = lambda: rng.randrange(CLIENTS_MAX), lambda: rng.choice(PARTITIONS)
-    committed = lambda: rng.random() < 0.6  # noqa: E731
+
+    def index() -> int:
+        return rng.randrange(CLIENTS_MAX)
+
+    def committed() -> bool:
+        return rng.random() < 0.6
+
     steps: list[tuple[int, Callable[[], None]]] = [
         (1, lambda: history.start(rng.choice(IDS), rng.random() < 0.5)),
-        (10, lambda: history.add(index(), partition())),
+        (10, lambda: history.add(index(), rng.choice(PARTITIONS))),
         (10, lambda: history.end(index(), committed())),
         (3, lambda: history.initialize_again(index(), rng.choice(("init", "bump", "bump")))),
         (6, lambda: history.transact(index(), rng.sample(PARTITIONS, 2), committed())),
