@@ -296,6 +296,34 @@ def test_an_outcome_that_nobody_knew_was_committed_is_found_later() -> None:
     assert world.end(producer, committed=True).result().error_code == ErrorCode.NONE
 
 
+def test_markers_are_not_sent_again_when_the_transaction_is_complete_meanwhile() -> None:
+    """Before transactions v2 they would end the producer's next transaction, which has the same epoch."""
+    world = TransactionWorld(autocommit=False)
+    world.load()
+    init = world.init()
+    world.commit()
+    producer = ProducerIdAndEpoch(init.result().producer_id, 0)
+    world.add(producer, version=0)
+    world.end(producer, committed=True, api_version=4)
+    world.commit()
+    world.init(transactional_id="another")  # what the look waits for
+    world.advance(ABORT_INTERVAL_MS)
+    world.markers.write()
+    world.commit()
+    assert world.state().state is S.COMPLETE_COMMIT
+    assert len(world.markers.sent) == 1
+
+
+def test_markers_are_not_sent_again_while_only_the_completion_is_to_be_written() -> None:
+    world = world_at(3, S.ONGOING)
+    world.end(ME, committed=True, api_version=4).result()
+    world.log.refusal = ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    world.markers.write()
+    world.advance(ABORT_INTERVAL_MS)
+    world.advance(ABORT_INTERVAL_MS)
+    assert len(world.markers.sent) == 1
+
+
 def test_markers_that_a_partition_refuses_for_good_leave_the_transaction_prepared() -> None:
     world = world_at(3, S.ONGOING)
     world.end(ME, committed=False).result()

@@ -5,7 +5,7 @@ Timers: ``transaction-abort`` looks for what is overdue, ``transactional-id-expi
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, Protocol
 
@@ -96,35 +96,40 @@ class Housekeeping:
         self._timers.schedule(ABORT_TIMER, now_ms + interval_ms, self._look_for_overdue)
         timed_out = [metadata for metadata in self._store.ongoing if metadata.is_timed_out(now_ms)]
         stuck = [
-            self._shard.markers_of(metadata)
+            metadata
             for metadata in self._store.prepared
             if metadata.txn_last_update_timestamp_ms + interval_ms <= now_ms
+            and metadata.transactional_id not in self._to_complete
         ]
-        if not timed_out and not stuck:
-            return NOTHING
-
-        def act(error: KafkaError | None) -> None:
-            if error is None:
-                for metadata in timed_out:
-                    self._effects.abort_timed_out(metadata.transactional_id, metadata.producer)
-                for markers in stuck:
-                    self._effects.send_markers(markers)
-
-        return CoordinatorResult((), None, on_committed=act)
+        return self._when_committed(timed_out, stuck) if timed_out or stuck else NOTHING
 
     def _resume(self, now_ms: int) -> CoordinatorResult[None]:
-        resumed: list[TransactionMarkers] = []
-        while self._to_resume and len(resumed) < RESUMED_MAX:
+        prepared: list[TransactionMetadata] = []
+        while self._to_resume and len(prepared) < RESUMED_MAX:
             metadata = self._store.get(self._to_resume.popleft())
             if metadata is not None and metadata.state.is_prepared:
-                resumed.append(self._shard.markers_of(metadata))
+                prepared.append(metadata)
         if self._to_resume:
             self._timers.schedule(RESUME_TIMER, now_ms + 1, self._resume)
+        return self._when_committed((), prepared)
+
+    def _when_committed(
+        self, timed_out: Iterable[TransactionMetadata], prepared: Iterable[TransactionMetadata]
+    ) -> CoordinatorResult[None]:
+        """Abort transactions and send markers when all that led to it is committed.
+
+        A transaction may be complete by then. Its markers must not be sent once more: before transactions v2 they would
+        end the producer's next transaction, which has the same epoch.
+        """
 
         def act(error: KafkaError | None) -> None:
-            if error is None:
-                for markers in resumed:
-                    self._effects.send_markers(markers)
+            if error is not None:
+                return
+            for metadata in timed_out:
+                self._effects.abort_timed_out(metadata.transactional_id, metadata.producer)
+            for metadata in prepared:
+                if self._store.get(metadata.transactional_id) is metadata:
+                    self._effects.send_markers(self._shard.markers_of(metadata))
 
         return CoordinatorResult((), None, on_committed=act)
 
