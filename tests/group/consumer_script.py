@@ -221,6 +221,8 @@ class Members:
     def join(self) -> None:
         member_id = f"m{self.rng.randrange(8)}"
         instance_id = self.rng.choice((None, None, "i", "j"))
+        if self.group is not None and (member := self.group.members.get(member_id)) is not None:
+            instance_id = member.instance_id  # no client takes another's id
         self._hear(
             member_id,
             self.script.beat(

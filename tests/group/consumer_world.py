@@ -20,7 +20,6 @@ from ottla.group.consumer_protocol import (
     ConsumerProtocolSubscription,
     OwnedTopicPartitions,
     decode_assignment,
-    encode_subscription,
 )
 from ottla.group.group import Group
 from ottla.group.metrics import GroupMetrics
@@ -33,6 +32,7 @@ from ottla.metadata.records.topics import PartitionRecord, RemoveTopicRecord, To
 from ottla.metrics.registry import Registry
 from ottla.network.request import UNKNOWN_CLIENT, ClientInformation, RequestContext
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import encode
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.consumer_group_describe import DescribedGroup
 from ottla.protocol.messages.consumer_group_heartbeat import (
@@ -368,15 +368,13 @@ def _partitions(topic_id: Uuid, first: int, end: int) -> list[PartitionRecord]:
 
 def subscription(topics: Sequence[str], owned: Mapping[str, Sequence[int]], version: int = 3) -> bytes:
     """What a classic consumer says when it joins."""
-    return encode_subscription(
-        ConsumerProtocolSubscription(
-            topics=topics,
-            owned_partitions=[
-                OwnedTopicPartitions(topic=topic, partitions=sorted(partitions)) for topic, partitions in owned.items()
-            ],
-        ),
-        version,
+    said = ConsumerProtocolSubscription(
+        topics=topics,
+        owned_partitions=[
+            OwnedTopicPartitions(topic=topic, partitions=sorted(partitions)) for topic, partitions in owned.items()
+        ],
     )
+    return version.to_bytes(2, "big") + encode(said, version)
 
 
 def synced(answers: Sequence[SyncGroupResponse]) -> dict[str, set[int]]:

@@ -68,26 +68,13 @@ def decode_version(metadata: bytes) -> int:
     return version
 
 
-def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = _HIGHEST_VERSION) -> bytes:
-    """Write a subscription, in our highest version if ``version`` is beyond that."""
-    return _encode(subscription, version)
-
-
 def encode_assignment(partitions: Iterable[tuple[str, Sequence[int]]], version: int) -> bytes:
     """Write an assignment of topics by name, in our highest version if ``version`` is beyond that."""
-    return _encode(
-        ConsumerProtocolAssignment(
-            assigned_partitions=[
-                AssignedTopicPartitions(topic=topic, partitions=indexes) for topic, indexes in partitions
-            ]
-        ),
-        version,
+    assignment = ConsumerProtocolAssignment(
+        assigned_partitions=[AssignedTopicPartitions(topic=topic, partitions=indexes) for topic, indexes in partitions]
     )
-
-
-def _encode(message: Message, version: int) -> bytes:
     version = min(version, _HIGHEST_VERSION)
-    return version.to_bytes(2, "big") + encode(message, version)
+    return version.to_bytes(2, "big") + encode(assignment, version)
 
 
 def _decode(cls: type[M], data: bytes) -> M:

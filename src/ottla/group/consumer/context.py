@@ -17,6 +17,9 @@ from ottla.metadata.image.metadata import EMPTY_IMAGE, MetadataImage
 if TYPE_CHECKING:
     from random import Random
 
+if TYPE_CHECKING:
+    from random import Random
+
 
 class ConsumerGroupConfig(NamedTuple):
     """What is configured for one group; None is left to the broker."""
@@ -83,11 +86,6 @@ class ConsumerGroupContext:
     def consumer_group(self, group_id: str) -> ConsumerGroup:
         """The consumer group; GROUP_ID_NOT_FOUND if there is none, or one of another kind."""
         return self.groups.typed(group_id, ConsumerGroup, "a consumer")
-
-    def member_is_known(self, group_id: str, member_id: str) -> bool:
-        """For timers, which may be late: whether there still is such a member."""
-        group = self.groups.get(group_id)
-        return isinstance(group, ConsumerGroup) and group.has_member(member_id)
 
     def metadata_hash(self, topics: Iterable[str]) -> int:
         """The hash of some topics as they are now."""

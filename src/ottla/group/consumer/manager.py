@@ -39,6 +39,9 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 if TYPE_CHECKING:
     from random import Random
 
+if TYPE_CHECKING:
+    from random import Random
+
 
 class ConsumerGroupManager:
     """Operations decide and change nothing durable; the ``replay_…`` methods do, one for each kind of record."""

@@ -88,13 +88,13 @@ class GroupSubscriptions:
 
     @property
     def last_refresh_time_ms(self) -> int | None:
-        """When the regular expressions were resolved: they all are at once. None if none is."""
-        return next((resolved.timestamp_ms for resolved in self.resolved.values()), None)
+        """When regular expressions were last resolved; None if none is."""
+        return max((resolved.timestamp_ms for resolved in self.resolved.values()), default=None)
 
     @property
     def last_version(self) -> int:
-        """The version of the metadata that they were resolved with."""
-        return next((resolved.version for resolved in self.resolved.values()), 0)
+        """The version of the metadata that they were resolved with: all are at once."""
+        return max((resolved.version for resolved in self.resolved.values()), default=0)
 
     def _drop_regex(self, topics: SubscribedTopics, regex: str) -> None:
         resolved = self.resolved.get(regex)

@@ -71,6 +71,7 @@ class TargetAssignmentBuilder(NamedTuple):
             members=specs,
             subscription_type=self.subscription_type,
             num_members_max=group.num_members_max,
+            new_member_id=None if group.has_member(updated.member_id) else updated.member_id,
             replaced_member_id=replaced,
         )
 
