@@ -15,7 +15,6 @@ from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.record_serde import RecordSerde
 from ottla.coordinator.timers import Timers
 from ottla.group.consumer.context import ConsumerGroupConfig
-from ottla.group.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from ottla.group.expiration import TIMER_KEY
 from ottla.group.metrics import GroupMetrics
 from ottla.group.record_helpers import (
@@ -53,7 +52,7 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.group.consumer_world import context
+from tests.group.consumer_world import context, subscription
 from tests.oracle import Oracle
 
 FACTS = Path(__file__).parents[1] / "java" / "OffsetFacts.java"
@@ -266,7 +265,6 @@ class Script:
     def replace_group(self) -> None:
         """Another broker's group: one with a member that reads ``t``, an empty one, or none."""
         group_id = self.rng.choice(GROUPS)
-        subscription = encode_subscription(ConsumerProtocolSubscription(topics=["t"]), 1)
         member = MemberMetadata(
             member_id="m",
             group_instance_id=self.rng.choice((None, "one")),
@@ -274,7 +272,7 @@ class Script:
             client_host="/127.0.0.1",
             rebalance_timeout=60_000,
             session_timeout=10_000,
-            subscription=subscription,
+            subscription=subscription(["t"], {}, 1),
             assignment=b"",
         )
         stable = new_group_metadata_record(
