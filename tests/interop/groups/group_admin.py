@@ -22,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs d
     ResourceType,
 )
 
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
 from tests.interop.clients.confluent_client import refusals
 from tests.interop.groups.member_spec import Partition
 from tests.server.group_wire import ready
@@ -29,6 +30,8 @@ from tests.server.wire import Wire
 
 BOUND_S = 30
 _POLL_S = 0.05
+_FETCH_VERSION = 7
+"""Of OffsetFetch: the last for one group."""
 
 
 class Described(NamedTuple):
@@ -104,9 +107,9 @@ class GroupAdmin:
         assert producer.flush(BOUND_S) == 0
         assert not failures, failures
 
-    def committed(self, group: str, partitions: Iterable[Partition] | None = None) -> dict[Partition, int]:
-        """Return the committed offsets of a group; what has none is not there."""
-        return {partition: offset for partition, (offset, _) in self.committed_with_metadata(group, partitions).items()}
+    def committed(self, group: str) -> dict[Partition, int]:
+        """Return the committed offsets of a group."""
+        return {partition: offset for partition, (offset, _) in self.committed_with_metadata(group).items()}
 
     def await_committed(self, group: str) -> None:
         """Wait until the group has committed all that was written: members tell of records before they commit."""
@@ -115,16 +118,16 @@ class GroupAdmin:
             assert time.monotonic() < deadline, f"{group} has committed {committed} of {self.ends}"
             time.sleep(_POLL_S)
 
-    def committed_with_metadata(
-        self, group: str, partitions: Iterable[Partition] | None = None
-    ) -> dict[Partition, tuple[int, str]]:
-        """Return committed offsets with their metadata."""
-        asked = None if partitions is None else [TopicPartition(*partition) for partition in partitions]
-        answer = _only(self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)]))
+    def committed_with_metadata(self, group: str) -> dict[Partition, tuple[int, str | None]]:
+        """Return the committed offsets of a group with their metadata, which confluent-kafka reads beyond its end."""
+        with Wire(self._common["bootstrap.servers"]) as wire:
+            ready(wire, group)
+            answer = wire.ask(OffsetFetchRequest(group_id=group, topics=None, require_stable=True), _FETCH_VERSION)
+        assert answer.error_code == 0
         return {
-            (each.topic, each.partition): (each.offset, each.metadata or "")
-            for each in answer.topic_partitions
-            if each.offset >= 0
+            (topic.name, each.partition_index): (each.committed_offset, each.metadata)
+            for topic in answer.topics
+            for each in topic.partitions
         }
 
     def alter_offsets(self, group: str, offsets: Mapping[Partition, int]) -> dict[Partition, str | None]:

@@ -22,7 +22,6 @@ from tests.interop.groups.kinds import (
     CONFLUENT_CONSUMER,
     CONFLUENT_RANGE,
     JAVA_UNIFORM,
-    KAFKA_PYTHON,
     member,
 )
 from tests.interop.groups.member_spec import Partition
@@ -47,7 +46,7 @@ class Seen(NamedTuple):
 
     groups: dict[str, tuple[str, str]]
     described: dict[str, Described]
-    offsets: dict[str, dict[Partition, tuple[int, str]]]
+    offsets: dict[str, dict[Partition, tuple[int, str | None]]]
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ def work(crew: Crew, admin: GroupAdmin, number: int, marks: dict[str, int]) -> N
         assert_never_shared(pair)
         if number > 0:
             assert all(set(each.kinds(marks[each.name])) <= {"records", "status", "refused"} for each in pair), pair
-    for kind in (CONFLUENT_RANGE, CONFLUENT_CONSUMER, KAFKA_PYTHON):
+    for kind in (CONFLUENT_RANGE, CONFLUENT_CONSUMER):
         again = crew.join(member(kind, "topic", f"again-{kind}"))
         own = crew.join(member(kind, "topic", f"turn-{number}-{kind}"))
         await_processed([again, *(each for each in crew.members if each.spec.group == again.spec.group)], ends)
