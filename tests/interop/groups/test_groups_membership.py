@@ -8,6 +8,7 @@ from tests.interop.groups.kinds import (
     CONFLUENT_CONSUMER,
     CONFLUENT_COOPERATIVE,
     CONFLUENT_RANGE,
+    JAVA_COOPERATIVE,
     JAVA_RANGE,
     JAVA_UNIFORM,
     KAFKA_PYTHON,
@@ -95,4 +96,19 @@ def test_a_member_stops_polling(crew: Crew, admin: GroupAdmin, topic: str, kind:
     await_shared([steady, lazy], partitions)
     admin.produce(partitions)
     await_processed(crew.members, admin.ends)
+    assert_never_shared(crew.members)
+
+
+@kinds([JAVA_RANGE], [JAVA_COOPERATIVE])
+def test_a_member_is_closed_without_leaving(crew: Crew, admin: GroupAdmin, topic: str, kind: Kind) -> None:
+    """Its partitions are others' when its session is over, and not before: it could come back."""
+    partitions = admin.create_topic(topic, 4)
+    steady, gone = (crew.join(member(kind, topic, session_timeout_ms=SESSION_MS)) for _ in range(2))
+    await_shared([steady, gone], partitions)
+    gone.abandon()
+    assert len(admin.describe(topic).members) == 2
+    admin.produce(partitions)
+    await_shared([steady], partitions)
+    await_processed([steady], admin.ends)
+    assert set(admin.describe(topic).members) == {steady.member_id}
     assert_never_shared(crew.members)

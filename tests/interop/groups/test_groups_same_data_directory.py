@@ -36,7 +36,7 @@ RELAYS = {
 LIVING = [CONFLUENT_RANGE, CONFLUENT_CONSUMER, JAVA_UNIFORM]
 SESSION_MS = 60_000
 """Members of the living groups outlive every change of the broker."""
-COMPLAINT = re.compile(r"^\[[^]]*\] (ERROR|FATAL) |^\[[^]]*\] WARN .*(oordinator|consumer_offsets)")
+COMPLAINT = re.compile(r"^\[[^]]*\] (WARN|ERROR|FATAL) .*(oordinator|consumer_offsets)")
 RECORD = re.compile(r'^\| offset: \d+ .* key: \{"type":"(\d+)"')
 KEY_TYPES = {"1": "OffsetCommit", "2": "GroupMetadata"} | dict.fromkeys("35678", "ConsumerGroup…")
 
