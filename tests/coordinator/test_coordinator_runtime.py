@@ -91,8 +91,11 @@ def test_an_append_that_times_out_is_answered_so_and_stays_in_the_log() -> None:
     world.partition.give_up(ApiError(ErrorCode.REQUEST_TIMED_OUT))
     assert code(late) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert code(read) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    later = world.get("a")
+    assert not later.is_done, "it is in the log, and may yet be lost with its leader"
     world.partition.commit(1)
-    assert world.shard.entries == {"a": "1"}
+    assert later.result() == "1"
+    assert world.get("a").result() == "1"
 
 
 def test_records_that_follow_the_operations_own_state_are_not_replayed() -> None:

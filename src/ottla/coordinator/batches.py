@@ -5,10 +5,10 @@ from typing import Final
 
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.record_serde import RecordSerde
-from ottla.records.batch import HEADER_BYTES, NO_PRODUCER_ID, NO_SEQUENCE
-from ottla.records.builder import build_batch
-from ottla.records.compression import Compression
-from ottla.records.record import SimpleRecord
+from ottla.records.batch import HEADER_BYTES, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+from ottla.records.builder import attributes_of, seal_batch
+from ottla.records.compression import Compression, compress
+from ottla.records.record import encode_record
 
 _RECORD_OVERHEAD_BYTES: Final = 32
 """More than lengths, deltas and attributes of a record take."""
@@ -39,23 +39,31 @@ class BatchBuilder:
         Batches are made one at a time: those before one that is refused have been appended.
         """
         start, size = 0, HEADER_BYTES
-        encoded: list[SimpleRecord] = []
+        encoded: list[bytes] = []
         for position, record in enumerate(records):
             key, value = RecordSerde.encode(record)
-            record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_BYTES
-            if max_bytes and encoded and size + record_bytes > max_bytes:
-                yield records[start:position], self._batch(encoded, producer_id, producer_epoch)
-                start, size, encoded = position, HEADER_BYTES, []
-            encoded.append(SimpleRecord(timestamp_ms, key, value))
-            size += record_bytes
-        yield records[start:], self._batch(encoded, producer_id, producer_epoch)
+            if max_bytes:
+                record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_BYTES
+                if encoded and size + record_bytes > max_bytes:
+                    yield records[start:position], self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
+                    start, size, encoded = position, HEADER_BYTES, []
+                size += record_bytes
+            encoded.append(encode_record(position - start, 0, key, value))
+        yield records[start:], self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
 
-    def _batch(self, records: Sequence[SimpleRecord], producer_id: int, producer_epoch: int) -> bytearray:
-        return build_batch(
-            records,
-            compression=self._compression,
+    def _batch(self, encoded: Sequence[bytes], timestamp_ms: int, producer_id: int, producer_epoch: int) -> bytearray:
+        payload = b"".join(encoded)
+        codec = self._compression
+        return seal_batch(
+            compress(codec, payload) if codec else payload,
+            records_count=len(encoded),
+            base_offset=0,
+            last_offset_delta=len(encoded) - 1,
+            leader_epoch=NO_PARTITION_LEADER_EPOCH,
+            attributes=attributes_of(codec, transactional=producer_id != NO_PRODUCER_ID),
+            base_timestamp=timestamp_ms,
+            max_timestamp=timestamp_ms,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=self._base_sequence,
-            transactional=producer_id != NO_PRODUCER_ID,
         )

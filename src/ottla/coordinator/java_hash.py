@@ -1,6 +1,7 @@
 """Java's hash codes, by which Kafka chooses the partition of a coordinator."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import mul
 from struct import unpack
 
@@ -27,6 +28,7 @@ def string_hash_code(text: str) -> int:
     return ((code + 0x80000000) & _INT_MASK) - 0x80000000
 
 
+@lru_cache(maxsize=4096)  # the same few ids come again and again
 def partition_for(key: str, num_partitions: int) -> int:
     """The partition of ``__consumer_offsets`` or ``__transaction_state`` that an id belongs to."""
     code = string_hash_code(key)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.coordinator.batches import BatchBuilder
@@ -62,8 +63,9 @@ _NOT_TRANSACTIONAL: Final = TransactionalAppend()
 
 @dataclass(slots=True, eq=False)
 class _Uncommitted:
-    """Something in the log that is not committed yet, and who waits for it."""
+    """Something in the log, up to an offset, that is not committed yet, and who waits for it."""
 
+    end_offset: int = -1
     waiting: list[Callable[[KafkaError | None], None]] = field(default_factory=list)
     is_settled: bool = False
     error: KafkaError | None = None
@@ -113,7 +115,7 @@ class ShardContext(Generic[S]):
     def activate(self, end_offset: int, image: MetadataImage) -> None:
         """Everything below ``end_offset`` has been replayed, whether it is committed or not."""
         assert self.state is CoordinatorState.LOADING
-        loaded = _Uncommitted()
+        loaded = _Uncommitted(end_offset)
         if not self._writer.await_committed(
             self.topic_partition, end_offset, lambda error: self._settle(loaded, error)
         ):
@@ -208,6 +210,7 @@ class ShardContext(Generic[S]):
             return completion
         self.shard.replay_end_transaction_marker(producer_id, producer_epoch, committed=committed)
         if not appended.is_committed:
+            uncommitted.end_offset = appended.base_offset + 1
             self._uncommitted.append(uncommitted)
         self._release_when_committed(_answer(completion, None))
         return completion
@@ -270,6 +273,7 @@ class ShardContext(Generic[S]):
             )
             self._metrics.flush.record(self._metrics.now_us() - started_us)
             if not is_committed:
+                uncommitted.end_offset = offset + len(records)
                 self._uncommitted.append(uncommitted)
             if result.replay:
                 for record in records:
@@ -292,9 +296,24 @@ class ShardContext(Generic[S]):
         self._uncommitted[-1].waiting.append(released)
 
     def _settle(self, entry: _Uncommitted, error: KafkaError | None) -> None:
-        """An append is committed or given up: release, in the order of the log, what waits for it."""
+        """An append is committed or given up: release, in the order of the log, what waits for it.
+
+        One that took too long is answered so; but it is in the log, and whoever comes later still has to wait for it.
+        """
         if entry.is_settled:
             return  # the shard was closed meanwhile
+        if error is not None and error.code == ErrorCode.REQUEST_TIMED_OUT:
+            waiting, entry.waiting = entry.waiting, []
+            for release in waiting:
+                release(coordinator_error(error))
+            try:
+                if not self._writer.await_committed(
+                    self.topic_partition, entry.end_offset, lambda later: self._settle(entry, later)
+                ):
+                    return
+                error = None
+            except KafkaError as lost:
+                error = lost
         entry.is_settled = True
         entry.error = None if error is None else coordinator_error(error)
         uncommitted = self._uncommitted

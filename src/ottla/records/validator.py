@@ -88,7 +88,7 @@ def validate_and_assign_offsets(
 
     if (
         policy.strict
-        or policy.compacted
+        or (policy.compacted and client)  # a coordinator's own records have keys
         or attributes & TIMESTAMP_TYPE_FLAG
         or (policy.target_compression is not None and policy.target_compression != codec)
         or not (

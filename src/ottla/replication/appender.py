@@ -168,10 +168,17 @@ class Appender:
             if hw_changed and partition.remote_replicas:
                 self._wake_others(partition)
 
-    def append_one(
-        self, topic_partition: TopicPartition, topic_id: Uuid | None, records: Buffer, required_acks: int
+    def append_one(  # noqa: PLR0917  by position, for the hot path
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid | None,
+        records: Buffer,
+        required_acks: int,
+        origin: AppendOrigin = _CLIENT,
+        verification_guard: VerificationGuard = SENTINEL,
+        transaction_version: int = TV_UNKNOWN,
     ) -> AppendResult | Unacknowledged | None:
-        """``append_records`` for one batch of a client, which is what most produces are: without lists around it.
+        """``append_records`` for one batch, which is what most produces and coordinators have: without lists around it.
 
         Returns the result where it is known at once; else what ``respond_when_acknowledged`` wants; and None, with
         nothing done, for what only ``append_records`` can answer.
@@ -180,7 +187,7 @@ class Appender:
         if (
             partition is None
             or required_acks not in _VALID_ACKS
-            or topic_partition[0] in INTERNAL_TOPICS
+            or (origin is _CLIENT and topic_partition[0] in INTERNAL_TOPICS)
             or (topic_id is not None and topic_id != partition.topic_id)
         ):
             return None
@@ -191,7 +198,12 @@ class Appender:
         remote_replicas = partition.remote_replicas
         try:
             info, hw_changed = partition.append_records_to_leader(
-                records, _CLIENT, required_acks, self._clock.now_ms() if remote_replicas else 0
+                records,
+                origin,
+                required_acks,
+                self._clock.now_ms() if remote_replicas else 0,
+                verification_guard=verification_guard,
+                transaction_version=transaction_version,
             )
         except KafkaError as error:
             return self._refused(topic_partition, size, error)

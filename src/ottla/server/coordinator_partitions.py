@@ -34,33 +34,20 @@ class CoordinatorPartitions:
         transaction_version: int = -1,
     ) -> Appended:
         """See the port."""
-        log = self._replicas.partitions.require(topic_partition).leader_log()
-        base_offset = log.log_end_offset
-        outcome: list[AppendResult] = []
-        is_returned = False
-
-        def respond(results: list[AppendResult]) -> None:
-            outcome.extend(results)
-            if is_returned:
-                acknowledge(_error(results[0]))
-
-        self._replicas.append_records(
-            ((topic_partition, None, batch),),
-            ACKS_ALL,
-            self._commit_timeout_ms,
-            respond,
-            origin=AppendOrigin.COORDINATOR,
-            internal_topics_allowed=True,
-            verification_guards={topic_partition: verification_guard},
-            transaction_version=transaction_version,
+        appended = self._replicas.append_one(
+            topic_partition, None, batch, ACKS_ALL, AppendOrigin.COORDINATOR, verification_guard, transaction_version
         )
-        is_returned = True
-        if not outcome:
-            return Appended(base_offset, is_committed=False)
-        error = _error(outcome[0])
-        if error is not None:
-            raise error
-        return Appended(outcome[0].base_offset, is_committed=True)
+        if appended is None:
+            raise self._replicas.partitions.missing(topic_partition)
+        if isinstance(appended, AppendResult):
+            error = _error(appended)
+            if error is not None:
+                raise error
+            return Appended(appended.base_offset, is_committed=True)
+        self._replicas.respond_when_acknowledged(
+            appended, ACKS_ALL, self._commit_timeout_ms, lambda results: acknowledge(_error(results[0]))
+        )
+        return Appended(appended[1].base_offset, is_committed=False)
 
     def await_committed(self, topic_partition: TopicPartition, end_offset: int, acknowledge: Acknowledge) -> bool:
         """See the port."""
