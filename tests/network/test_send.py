@@ -108,6 +108,8 @@ def test_one_connection_does_not_write_for_ever(
     sending = Send([FileSlice(file, 0, 5_000_000)], [])
     assert sending.write(glutton, mode) is Progress.BLOCKED  # type: ignore[arg-type]
     assert MAX_WRITE_BYTES <= glutton.taken < 2 * MAX_WRITE_BYTES
+    nearly = Send([FileSlice(file, 0, MAX_WRITE_BYTES), b"the last fields"], [])
+    assert nearly.write(glutton, mode) is Progress.DONE, "a tail is not worth a turn of its own"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", SendMode)
@@ -141,6 +143,7 @@ def test_a_file_that_ends_before_its_promise(
         write_all(sending, pair, mode)
 
 
+@pytest.mark.uncompiled
 def test_appending_to_a_send(pair: tuple[socket.socket, socket.socket]) -> None:
     sending = Send([b"one"], [], ends_request=False)
     sending.append([b"two", b""], None)  # type: ignore[arg-type]

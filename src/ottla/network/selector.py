@@ -96,7 +96,8 @@ class Selector:
             if not channel.closing:
                 channel.listener.idle.touch(channel, now_ms)
             if channel.send is not None:
-                self._set_interest(channel, channel.interest & ~READ)
+                if ready != WRITE:
+                    self._set_interest(channel, channel.interest & ~READ)
                 if ready & ~READ:
                     self._to_write[channel] = None
             elif channel.mute_state is not _NOT_MUTED:

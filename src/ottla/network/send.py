@@ -15,6 +15,8 @@ from ottla.protocol.file_slice import FileSlice
 
 MAX_WRITE_BYTES: Final = 1024 * 1024
 """What one connection may write in a row before others have their turn, and what is looked up in the page cache."""
+TAIL_BYTES: Final = 64 * 1024
+"""What is left of a response beyond that and no larger than this goes along, rather than wait for another turn."""
 COPY_BYTES: Final = 256 * 1024
 """How much of a file is copied into memory at a time, where sendfile cannot be used."""
 _MAX_GATHER: Final = 16
@@ -76,7 +78,7 @@ class Send:
         budget = MAX_WRITE_BYTES
         try:
             while parts:
-                if budget <= 0:
+                if budget <= 0 and self.remaining_bytes > TAIL_BYTES:
                     return Progress.BLOCKED
                 part = parts[0]
                 if not isinstance(part, FileSlice):
