@@ -1,6 +1,7 @@
-"""Compiles the modules that every produce goes through, for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1.
+"""Compiles the modules that every produce and fetch goes through.
 
-mypyc turns them into C; a compiler must be there. The .py files stay in the wheel, and a checkout runs as it is.
+Only for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1. mypyc turns them into C; a compiler must be there. The
+.py files stay in the wheel, and a checkout runs as it is.
 """
 
 import os
@@ -12,17 +13,35 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "log/leader_epochs",
+    "log/local_log",
     "log/log",
+    "log/log_offset_metadata",
+    "log/offset_index",
+    "log/producer_append",
+    "log/producer_entry",
+    "log/producer_state",
+    "log/producer_table",
+    "log/producer_update",
+    "log/readable_log",
     "log/segment",
+    "log/sparse_index",
+    "log/time_index",
     "metrics/histogram",
+    "metrics/instruments",
     "metrics/request_metrics",
     "network/channel",
     "network/frames",
+    "network/memory_pool",
+    "network/mute_state",
     "network/plane",
+    "network/processor",
     "network/request",
     "network/request_channel",
     "network/request_metrics",
     "network/selector",
+    "network/send",
+    "protocol/file_slice",
     "protocol/headers",
     "protocol/single_produce",
     "protocol/varint",
@@ -31,6 +50,16 @@ COMPILED = (
     "records/validator",
     "replication/append_result",
     "replication/appender",
+    "replication/broker_topic_metrics",
+    "replication/fetch_context",
+    "replication/fetch_session",
+    "replication/hosted_partitions",
+    "replication/log_reader",
+    "replication/partition",
+    "replication/partition_state",
+    "replication/read_result",
+    "replication/replica",
+    "server/handlers/fetch",
     "server/handlers/produce",
 )
 

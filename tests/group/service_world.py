@@ -5,6 +5,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from ottla.common.kafka_principal import ANONYMOUS
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.config.sections import GroupCoordinatorConfig
@@ -26,6 +27,8 @@ from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.records.topics import PartitionRecord, RemoveTopicRecord, TopicRecord
 from ottla.metrics.registry import Registry
 from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.headers import RequestHeader
 from ottla.runtime.completion import Completion
 from tests.coordinator.coordinator_world import Partition, run
 
@@ -90,8 +93,8 @@ class Verifier:
 
 def context(api_version: int, client_id: str = "client") -> RequestContext:
     """Who asks, in which version."""
-    header: Any = SimpleNamespace(api_version=api_version, client_id=client_id)
-    peer: Any = SimpleNamespace(client_address="127.0.0.1", principal="User:test")
+    header = RequestHeader(ApiKey.HEARTBEAT, api_version, 0, client_id)
+    peer: Any = SimpleNamespace(client_address="127.0.0.1", principal=ANONYMOUS)
     return RequestContext(header, peer)
 
 

@@ -12,6 +12,7 @@ def checkpoint(machine: Machine, directory: str, name: str) -> dict[TopicPartiti
     return OffsetCheckpoint(machine.files, f"{directory}/{name}-checkpoint").read()
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("fully", [False, True])
 def test_a_truncation_lowers_the_checkpoints_before_it_begins(fully: bool) -> None:
     machine = Machine(A)

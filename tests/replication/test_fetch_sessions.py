@@ -348,6 +348,7 @@ def test_a_thousand_idle_partitions_cost_less_than_half_the_request_bytes_over_a
     assert with_session <= without / 2, (with_session, without)
 
 
+@pytest.mark.uncompiled
 def test_sessions_remember_a_bounded_number_of_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ottla.replication.fetch_session.CACHED_PARTITIONS_MAX", 10)
     sessions = Sessions()

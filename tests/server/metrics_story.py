@@ -372,10 +372,10 @@ def a_read_fails(story: Story) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "made to fail")
 
-    log = story.replicas.partitions.get(TopicPartition(TOPIC, 0)).log
-    story.poke(lambda: setattr(log, "read", fail))
+    disk = story.replicas.partitions.get(TopicPartition(TOPIC, 0)).log.disk
+    story.poke(lambda: setattr(disk, "check", fail))
     assert story.fetch(1).responses[0].partitions[0].error_code == -1
-    story.poke(lambda: delattr(log, "read"))
+    story.poke(lambda: delattr(disk, "check"))
 
 
 def a_disk_fails(story: Story) -> None:
