@@ -6,19 +6,22 @@ line of JSON how many records it has brought through, as Apache's TransactionalM
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
-BOUND_S = 90
+BOUND_S = 60
 """Longer than a broker is away."""
+CALL_S = 5
+HUNG_S = 30
+"""Now and then `send_offsets_to_transaction` does not return after a restart of the broker, be it Apache's."""
 _SOON_S = 0.05
 _ABORTED_SHARE = 0.2
 
@@ -33,7 +36,8 @@ class CopyLoop:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._rng = Random(options.seed)
-        self._rebalanced = False
+        self._pending: list[Message] = []
+        """Read, and not yet copied by a transaction that was committed."""
         self._attempts = 0
         self._copied = 0
         common = {
@@ -46,7 +50,7 @@ class CopyLoop:
             common
             | {
                 "transactional.id": options.transactional_id,
-                "transaction.timeout.ms": BOUND_S * 1000,
+                "transaction.timeout.ms": 2 * BOUND_S * 1000,
                 "linger.ms": 1,
                 "batch.num.messages": 5,  # several batches a transaction, and several in flight
                 "retry.backoff.ms": 20,
@@ -69,38 +73,34 @@ class CopyLoop:
 
     def run(self) -> None:
         """Copy until the process ends."""
-        _retried(lambda: self._producer.init_transactions(BOUND_S))
+        _retried(lambda: self._producer.init_transactions(CALL_S))
         self._tell()
-        self._consumer.subscribe(
-            [self._options.input],
-            on_assign=self._on_rebalance,
-            on_revoke=self._on_rebalance,
-            on_lost=self._on_rebalance,
-        )
+        self._consumer.subscribe([self._options.input], on_revoke=self._on_revoked, on_lost=self._on_revoked)
         while True:
-            messages = self._take()
-            if messages:
+            self._take()
+            if self._pending:
                 try:
-                    self._copy(messages)
+                    self._copy(self._pending)
+                    self._pending = []
                 except MustAbortError:
-                    _retried(lambda: self._producer.abort_transaction(BOUND_S))
-                    self._rewind()
+                    _retried(lambda: self._producer.abort_transaction(CALL_S))
                 self._tell()
 
-    def _take(self) -> list[Message]:
-        """The next records; none of them belongs to a partition that has changed hands since."""
-        self._rebalanced = False
-        messages = []
-        for message in self._consumer.consume(self._rng.randint(1, 40), 0.1):
+    def _take(self) -> None:
+        """Wait for records; a rebalance meanwhile takes away those that are another's now."""
+        wanted = self._rng.randint(1, 40)
+        while True:
+            _watch_out()
+            message = self._consumer.poll(0.0 if self._pending else 0.1)
+            if message is None:
+                return
             error = message.error()
-            if error is None:
-                messages.append(message)
-            else:
+            if error is not None:
                 print(f"{self._options.transactional_id}: {error}", file=sys.stderr, flush=True)
-        if self._rebalanced:
-            self._rewind()
-            return []
-        return messages
+                continue
+            self._pending.append(message)
+            if len(self._pending) >= wanted:
+                return
 
     def _copy(self, messages: list[Message]) -> None:
         self._attempts += 1
@@ -116,57 +116,42 @@ class CopyLoop:
             producer.produce(self._options.output, value + attempt, partition=partition)
             positions[partition] = offset + 1
         offsets = [TopicPartition(self._options.input, partition, offset) for partition, offset in positions.items()]
-        _retried(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), BOUND_S))
+        _retried(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), CALL_S))
         if self._rng.random() < _ABORTED_SHARE:
-            producer.flush(BOUND_S)  # what is not sent yet would never be
+            producer.flush(CALL_S)  # what is not sent yet would never be
             raise MustAbortError
-        _retried(lambda: producer.commit_transaction(BOUND_S))
+        _retried(lambda: producer.commit_transaction(CALL_S))
         self._copied += len(messages)
 
-    def _rewind(self) -> None:
-        """Go back to what is committed, in all that is assigned."""
-        assigned = _retried(self._consumer.assignment)
-        if not assigned:
-            return
-        for partition in _retried(lambda: self._consumer.committed(assigned, BOUND_S)):
-            position = TopicPartition(partition.topic, partition.partition, max(partition.offset, 0))
-            _retried(partial(self._consumer.seek, position))  # it may not have begun to fetch yet
-
-    def _on_rebalance(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._rebalanced = True
+    def _on_revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        """Forget what was not copied of these: who gets them begins with what is committed."""
+        revoked = {partition.partition for partition in partitions}
+        self._pending = [message for message in self._pending if message.partition() not in revoked]
 
     def _tell(self) -> None:
         print(json.dumps({"totalProcessed": self._copied}), flush=True)
+
+
+def _watch_out() -> None:
+    """End the process, saying where, if this is not called again in time: some calls of librdkafka never return."""
+    faulthandler.dump_traceback_later(HUNG_S, exit=True)
 
 
 def _retried(call: Callable[[], Any]) -> Any:
     """Call until it does not fail; raises what cannot be tried again."""
     deadline = time.monotonic() + BOUND_S
     while True:
+        _watch_out()
         try:
             return call()
         except KafkaException as failure:
             error = failure.args[0]
             if error.txn_requires_abort():
                 raise MustAbortError from failure
-            if error.fatal() or time.monotonic() > deadline or not (error.retriable() or error.name() in _PASSING):
+            if error.fatal() or time.monotonic() > deadline or not error.retriable():
                 raise
-            print(f"again after {error}", file=sys.stderr, flush=True)
+            print(f"{time.time():.3f} again after {error}", file=sys.stderr, flush=True)
             time.sleep(_SOON_S)
-
-
-_PASSING = (
-    "_STATE",
-    "_TIMED_OUT",
-    "_TRANSPORT",
-    "_WAIT_COORD",
-    "_PREV_IN_PROGRESS",
-    "UNSTABLE_OFFSET_COMMIT",
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "COORDINATOR_NOT_AVAILABLE",
-    "NOT_COORDINATOR",
-)
-"""What a consumer may say while its group or its broker is coming back."""
 
 
 def main() -> None:

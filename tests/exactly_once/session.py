@@ -30,7 +30,7 @@ PROPERTIES = {
     "broker.session.timeout.ms": "1000",
 }
 BOUND_S = 120
-"""How long nothing may come out, on however busy a machine."""
+"""Nothing takes longer, on however busy a machine."""
 _POLL_S = 0.02
 _BROKER_SHARE = 0.5
 _BROKER_FIRST_SHARE = 0.5
@@ -44,6 +44,7 @@ class ExactlyOnceSession:
         self.broker_kills = 0
         self.copied = 0
         self.aborted = 0
+        self.hung = 0
         self._node = node
         self._partitions = workers
         self._rng = Random(seed)
@@ -106,24 +107,34 @@ class ExactlyOnceSession:
     def _drain(self, feeder: Feeder, watcher: Watcher) -> None:
         """Wait till all has come out, and nobody has left anything open."""
         for partition, written in enumerate(feeder.sent):
-            self._await(lambda: watcher.copied(partition) >= written, "the rest is copied", watcher)  # noqa: B023
+            self._await(lambda: watcher.copied(partition) >= written, "the rest is copied", watcher, progress=True)  # noqa: B023
         for worker in self._workers:
             self._await(lambda: worker.ready, "a copier that was started again is ready", watcher)  # noqa: B023
 
-    def _await(self, predicate: Callable[[], bool], what: str, watcher: Watcher) -> None:
-        """Wait, and start again who ends in between: Apache's copier does when it has reached the end that it saw."""
+    def _await(self, predicate: Callable[[], bool], what: str, watcher: Watcher, *, progress: bool = False) -> None:
+        """Wait, and start again who ends in between: Apache's copier does when it has reached the end that it saw.
+
+        With `progress` it may take as long as it likes, if only something comes out.
+        """
         before, deadline = watcher.total(), time.monotonic() + BOUND_S
         while not predicate():
             assert not watcher.failures, watcher.failures
             for worker in self._workers:
                 status = worker.own_end()
                 if status is not None:
-                    assert status == 0 or worker.timed_out(), f"a copier ended with {status}:\n{worker.last_words()}"
+                    self._why_ended(worker, status)
                     worker.start()
-            if watcher.total() > before:
+            if progress and watcher.total() > before:
                 before, deadline = watcher.total(), time.monotonic() + BOUND_S
             assert time.monotonic() < deadline, f"{what}: not within {BOUND_S} s; {watcher.total()} have come out"
             _pass(_POLL_S)
+
+    def _why_ended(self, worker: Worker, status: int) -> None:
+        if status == 0 or worker.timed_out():
+            return
+        assert worker.hung(), f"a copier ended with {status}:\n{worker.last_words()}"
+        self.hung += 1
+        assert self.hung <= 1 + self.kills // 10, "copiers hang too often for a fault of their library"
 
     def _check(self, feeder: Feeder, watcher: Watcher, oracle: Oracle) -> None:
         self.copied = watcher.total()
@@ -143,7 +154,7 @@ class ExactlyOnceSession:
         """What was survived, in a line."""
         return (
             f"{self.kills} kills of copiers and {self.broker_kills} of the broker, {self.copied} records copied once, "
-            f"{self.aborted} aborted and never seen"
+            f"{self.aborted} aborted and never seen" + (f", {self.hung} times a client hung" if self.hung else "")
         )
 
 
