@@ -21,7 +21,7 @@ BOUND_S = 60
 """Longer than a broker is away."""
 CALL_S = 5
 HUNG_S = 30
-"""Now and then `send_offsets_to_transaction` does not return after a restart of the broker, be it Apache's."""
+"""Now and then send_offsets_to_transaction does not return after a restart of any broker (librdkafka's issue 5456)."""
 _SOON_S = 0.05
 _ABORTED_SHARE = 0.2
 
