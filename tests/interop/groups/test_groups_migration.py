@@ -19,6 +19,7 @@ from tests.interop.groups.kinds import (
     JAVA_UNIFORM,
     KAFKA_PYTHON,
     Kind,
+    in_the_long_run,
     member,
 )
 from tests.interop.groups.member_spec import MemberSpec
@@ -64,9 +65,11 @@ def test_libraries_share_a_classic_group(crew: Crew, admin: GroupAdmin, topic: s
     ("old", "new"),
     [
         pytest.param(CONFLUENT_RANGE, CONFLUENT_CONSUMER, id="confluent-eager"),
-        pytest.param(KAFKA_PYTHON, CONFLUENT_CONSUMER, id="kafka-python"),
-        pytest.param(JAVA_RANGE, JAVA_UNIFORM, id="java-eager", marks=pytest.mark.oracle),
         pytest.param(JAVA_COOPERATIVE, JAVA_UNIFORM, id="java-cooperative", marks=pytest.mark.oracle),
+        *in_the_long_run(
+            pytest.param(KAFKA_PYTHON, CONFLUENT_CONSUMER, id="kafka-python", marks=pytest.mark.oracle),
+            pytest.param(JAVA_RANGE, JAVA_UNIFORM, id="java-eager", marks=pytest.mark.oracle),
+        ),
     ],
 )
 def test_a_group_goes_over_and_back(crew: Crew, admin: GroupAdmin, topic: str, old: Kind, new: Kind) -> None:

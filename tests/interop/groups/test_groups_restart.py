@@ -17,6 +17,7 @@ from tests.interop.groups.kinds import (
     JAVA_UNIFORM,
     KAFKA_PYTHON,
     Kind,
+    in_the_long_run,
     member,
 )
 from tests.node import Node
@@ -32,7 +33,7 @@ def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         yield node
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end", ["kill", *in_the_long_run(pytest.param("stop", marks=pytest.mark.oracle))])
 @pytest.mark.parametrize(
     "family",
     [

@@ -12,7 +12,6 @@ from tests.interop.groups.kinds import (
     CONFLUENT_RANGE,
     JAVA_RANGE,
     JAVA_UNIFORM,
-    KAFKA_PYTHON,
     KINDS,
     Kind,
     kinds,
@@ -23,7 +22,7 @@ SESSION_MS = 30_000
 """Longer than a restart takes on however busy a machine."""
 
 
-@kinds([CONFLUENT_RANGE, CONFLUENT_CONSUMER, AIOKAFKA, KAFKA_PYTHON, JAVA_RANGE, JAVA_UNIFORM], KINDS)
+@kinds([CONFLUENT_RANGE, CONFLUENT_CONSUMER, AIOKAFKA, JAVA_RANGE, JAVA_UNIFORM], KINDS)
 def test_a_rolling_restart_causes_no_rebalance(crew: Crew, admin: GroupAdmin, topic: str, kind: Kind) -> None:
     """One after another is closed and started again; the last is killed, where another may take its place at once."""
     partitions = admin.create_topic(topic, 6)
