@@ -15,7 +15,7 @@ from tests.ottla_broker import OttlaBroker
 
 SEED = 5
 KILLS = {"copier": 3, "copier-group": 3, "loop": 5, "loop-consumer": 5}
-"""The death of one of Apache's copiers is noticed, and its transaction over, after many seconds only: fewer of them die."""
+"""The death of one of Apache's copiers is noticed, or its transaction over, only after seconds: fewer of them die."""
 CLUSTERS = (
     "ottla",
     *(["apache"] if os.environ.get("OTTLA_APACHE_HALF") == "1" else []),
