@@ -30,6 +30,10 @@ class MustAbortError(Exception):
     """The transaction cannot be committed; what it contains has to be tried again."""
 
 
+class ConsumerFailedError(Exception):
+    """The consumer says so. Where it could not ask for committed offsets, say, it never will; another one may."""
+
+
 class CopyLoop:
     """One consumer and one producer."""
 
@@ -96,8 +100,7 @@ class CopyLoop:
                 return
             error = message.error()
             if error is not None:
-                print(f"{self._options.transactional_id}: {error}", file=sys.stderr, flush=True)
-                continue
+                raise ConsumerFailedError(str(error))
             self._pending.append(message)
             if len(self._pending) >= wanted:
                 return

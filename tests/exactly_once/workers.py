@@ -15,7 +15,7 @@ BOUND_S = 60
 _ROOT = Path(__file__).parents[2]
 
 _TIMED_OUT = ("claimed by another process", "ProducerFenced", "InvalidProducerEpoch", "InvalidTxnState")
-_HUNG = "Timeout (0:00:30)!"
+_GAVE_UP = ("Timeout (0:00:30)!", "ConsumerFailedError")
 
 NewCommand = Callable[[str, int], list[str]]
 """(bootstrap, number of the worker) -> command line; a worker is always started with the same one."""
@@ -149,9 +149,9 @@ class Worker:
         """Whether it gave up because the broker had been away for so long that its transaction was ended for it."""
         return any(name in self.last_words() for name in _TIMED_OUT)
 
-    def hung(self) -> bool:
-        """Whether it ended because a call of its library did not return (copy_loop.py)."""
-        return _HUNG in self.last_words()
+    def gave_up(self) -> bool:
+        """Whether it ended because its library failed it (copy_loop.py)."""
+        return any(text in self.last_words() for text in _GAVE_UP)
 
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
