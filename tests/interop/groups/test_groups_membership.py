@@ -12,6 +12,7 @@ from tests.interop.groups.kinds import (
     JAVA_RANGE,
     JAVA_UNIFORM,
     KAFKA_PYTHON,
+    KAFKA_PYTHON_COOPERATIVE,
     KINDS,
     Kind,
     kinds,
@@ -21,7 +22,7 @@ from tests.interop.groups.kinds import (
 SESSION_MS = 3000
 
 
-@kinds(KINDS)
+@kinds([*KINDS, KAFKA_PYTHON_COOPERATIVE])
 def test_members_come_and_go(crew: Crew, admin: GroupAdmin, topic: str, kind: Kind) -> None:
     """Nobody fails, so nothing is processed twice."""
     partitions = admin.create_topic(topic, 6)
