@@ -61,7 +61,8 @@ build/compiled: $(shell find src -name '*.py') hatch_build.py pyproject.toml
 # The tests of what is compiled, on the compiled package; a few look into modules that are C here, and are left out.
 test-compiled: setup build/compiled
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not oracle and not uncompiled" \
-		tests/network tests/replication tests/server tests/protocol tests/records tests/log tests/testing
+		tests/network tests/replication tests/server tests/protocol tests/records tests/log tests/testing \
+		tests/coordinator tests/group tests/transaction
 
 # To be run with the oldest Python supported, for the newest versions that all of them can install.
 lock:

@@ -1,4 +1,4 @@
-"""Compiles the modules that every produce and fetch goes through.
+"""Compiles the modules that every produce, fetch and commit of offsets goes through.
 
 Only for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1. mypyc turns them into C; a compiler must be there. The
 .py files stay in the wheel, and a checkout runs as it is.
@@ -13,6 +13,22 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "coordinator/batches",
+    "coordinator/errors",
+    "coordinator/java_hash",
+    "coordinator/record",
+    "coordinator/record_serde",
+    "coordinator/runtime",
+    "coordinator/runtime_metrics",
+    "coordinator/shard_context",
+    "coordinator/timers",
+    "group/coordinator",
+    "group/offsets/commit_records",
+    "group/offsets/fetch",
+    "group/offsets/manager",
+    "group/offsets/store",
+    "group/record_helpers",
+    "group/shard_access",
     "log/leader_epochs",
     "log/local_log",
     "log/log",
@@ -41,12 +57,16 @@ COMPILED = (
     "network/request_metrics",
     "network/selector",
     "network/send",
+    "protocol/codec",
     "protocol/file_slice",
     "protocol/headers",
     "protocol/single_produce",
     "protocol/varint",
     "records/append_info",
     "records/batch",
+    "records/builder",
+    "records/compression",
+    "records/record",
     "records/validator",
     "replication/append_result",
     "replication/appender",
@@ -59,7 +79,12 @@ COMPILED = (
     "replication/partition_state",
     "replication/read_result",
     "replication/replica",
+    "runtime/completion",
+    "runtime/completion_chain",
+    "server/coordinator_partitions",
     "server/handlers/fetch",
+    "server/handlers/heartbeat",
+    "server/handlers/offset_commit",
     "server/handlers/produce",
 )
 

@@ -5,7 +5,6 @@ A world may die at any change of its files and be woken again on the same disk.
 
 from collections.abc import Mapping
 from itertools import count
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ottla.common.topic_partition import TopicPartition
@@ -26,6 +25,7 @@ from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.metadata.features import TRANSACTION_VERSION
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.records import FeatureLevelRecord
+from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.message import Message
@@ -64,6 +64,10 @@ STATE = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 OFFSETS = TopicPartition(GROUP_METADATA_TOPIC, 0)
 GROUP = "group"
 PARTITIONS = tuple(TopicPartition("topic", index) for index in range(3))
+
+
+_NOBODY: Any = None
+"""The peer of a request that nobody looks at."""
 
 
 class TxnWorld:
@@ -240,7 +244,7 @@ class TxnWorld:
             topics=[TxnOffsetCommitRequestTopic(name="topic", partitions=[committed])],
         )
         version = 5 if self.version >= 2 else 4
-        context: Any = SimpleNamespace(header=RequestHeader(ApiKey.TXN_OFFSET_COMMIT, version, 0, None))
+        context = RequestContext(RequestHeader(ApiKey.TXN_OFFSET_COMMIT, version, 0, None), _NOBODY)
         ((answer,),) = [
             topic.partitions for topic in self.now(self.groups.commit_transactional_offsets(context, request)).topics
         ]
@@ -283,7 +287,7 @@ class TxnWorld:
         wanted = OffsetFetchRequestGroup(
             group_id=GROUP, topics=[OffsetFetchRequestTopics(name="topic", partition_indexes=[0])]
         )
-        context: Any = SimpleNamespace(header=RequestHeader(ApiKey.OFFSET_FETCH, 9, 0, None))
+        context = RequestContext(RequestHeader(ApiKey.OFFSET_FETCH, 9, 0, None), _NOBODY)
         answer = self.now(self.groups.fetch_offsets(context, wanted, require_stable=True))
         ((found,),) = [topic.partitions for topic in answer.topics]
         return found.committed_offset, found.error_code
