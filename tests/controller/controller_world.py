@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
-from ottla.runtime.completion import Completion
 from ottla.controller.quorum_controller import QuorumController
 from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.controller.state import ControllerState
@@ -26,6 +25,7 @@ from ottla.protocol.messages.broker_registration import BrokerRegistrationReques
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.errors import NotLeaderError
+from ottla.runtime.completion import Completion
 from ottla.runtime.inline import InlineRuntime, ManualClock
 
 NODE_ID = 3000

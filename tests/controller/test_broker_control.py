@@ -7,7 +7,6 @@ import pytest
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.uuid import Uuid
-from ottla.runtime.completion import Completion
 from ottla.metadata.directory_id import UNASSIGNED
 from ottla.metadata.features import METADATA_VERSION
 from ottla.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord, UnregisterBrokerRecord
@@ -23,6 +22,7 @@ from ottla.protocol.messages.controller_registration import ControllerRegistrati
 from ottla.protocol.messages.controller_registration import Feature as ControllerFeature
 from ottla.protocol.messages.controller_registration import Listener as ControllerListener
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from ottla.runtime.completion import Completion
 from tests.controller.controller_world import (
     CONTEXT,
     World,

@@ -24,8 +24,8 @@ class KafkaConfig:
     """All broker keys of a node, by room.
 
     ``log``, ``network``, ``kraft``, ``server``, ``replication``, ``group`` and ``transaction`` hold the values;
-    ``listeners`` is what the listener keys say together. ``originals`` is what was set, as text, with node.id and broker.id standing for each other;
-    ``values`` has every key's typed value.
+    ``listeners`` is what the listener keys say together. ``originals`` is what was set, as text, with node.id and
+    broker.id standing for each other; ``values`` has every key's typed value.
     """
 
     __slots__ = (

@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeVar
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.controller.activation import activation_records
-from ottla.runtime.completion import Completion
 from ottla.controller.controller_metrics import ControllerMetrics
 from ottla.controller.effective_configs import static_min_insync_replicas
 from ottla.controller.heartbeats import BrokerHeartbeats
@@ -28,6 +27,7 @@ from ottla.metadata.records import MetadataRecord
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.errors import NotLeaderError
 from ottla.raft.snapshot_reader import SnapshotReader
+from ottla.runtime.completion import Completion
 from ottla.runtime.port import Clock
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ from ottla.controller import brokers, configs, controllers, directories, feature
 from ottla.controller.alter_partition import alter_partition
 from ottla.controller.chores import ControllerChores
 from ottla.controller.cluster import check_broker_epoch
-from ottla.runtime.completion import Completion
 from ottla.controller.driver import ControllerDriver, RaftPort
 from ottla.controller.heartbeats import BrokerControlState
 from ottla.controller.partition_creation import create_partitions
@@ -36,6 +35,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from ottla.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from ottla.runtime.completion import Completion
 from ottla.runtime.port import Runtime
 
 _CLEAN_SHUTDOWN_VERSION: Final = 3
