@@ -45,7 +45,7 @@ class Loader:
         now_us: Callable[[], int],
         pause: Callable[[], Awaitable[None]],
     ) -> None:
-        """``pause`` lets others have their turn; ``buffer_bytes`` are read at a time."""
+        """``pause`` lets others have their turn; ``buffer_bytes`` are read at a time; ``now_us`` times slices."""
         self._reader = reader
         self._serde = serde
         self._buffer_bytes = buffer_bytes

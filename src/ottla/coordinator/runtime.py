@@ -128,7 +128,7 @@ class CoordinatorRuntime(Generic[S]):
         self._metrics.partition_load.record(elapsed_us)
         self._metrics.state_changed("loading", "active")
         logger.info(
-            "Finished loading %s with epoch %d in %d ms: %d records, %d bytes, longest slice %d us",
+            "Finished loading %s with epoch %d in %d ms: %d records, %d bytes, longest slice %d us of CPU",
             topic_partition,
             context.leader_epoch,
             elapsed_us // 1000,
