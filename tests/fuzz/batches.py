@@ -1,7 +1,7 @@
 """Record batches, sound and damaged: with a checksum that tells, and with one that does not."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from crc32c import crc32c
@@ -31,6 +31,8 @@ _HEADER_FIELDS = {
 }
 _HEADERS: tuple[tuple[Header, ...], ...] = ((), (Header("h", b"v"),), (Header("", None), Header("x", b"")))
 _CODECS = (*(Compression.NONE,) * 4, *Compression)
+_NOBODYS: Sequence[tuple[int, int]] = ((0, 0), (1, 1), (7, 0), (1000, 32767), (1 << 39, 0))
+"""Producer ids and epochs of which no coordinator knows."""
 BOMB_BYTES = 64 * 1024 * 1024
 
 
@@ -41,8 +43,11 @@ def seal(batch: bytearray) -> bytearray:
     return batch
 
 
-def sound_batch(rng: Random) -> bytearray:
-    """A batch as a client may send it: plain, compressed, idempotent, transactional or (which it may not) control."""
+def sound_batch(rng: Random, producers: Sequence[tuple[int, int]] = ()) -> bytearray:
+    """A batch as a client may send it: plain, compressed, idempotent, transactional or (which it may not) control.
+
+    ``producers`` are ids and epochs that the coordinator has given out.
+    """
     records = [
         SimpleRecord(
             _NOW_MS + rng.randrange(1000),
@@ -57,12 +62,13 @@ def sound_batch(rng: Random) -> bytearray:
     if producer < 0.6:
         batch = build_batch(records, compression=codec)
     else:
+        producer_id, producer_epoch = rng.choice((*_NOBODYS, *producers, *producers))
         batch = build_batch(
             records,
             compression=codec,
-            producer_id=rng.choice((0, 1, 7, 1000, rng.randrange(1 << 40))),
-            producer_epoch=rng.choice((0, 1, 32767)),
-            base_sequence=rng.choice((0, 1, _INT32_MAX)),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=rng.choice((0, 0, 1, _INT32_MAX)),
             transactional=producer > 0.8,
             control=producer > 0.95,
         )
@@ -110,9 +116,9 @@ _DAMAGES: tuple[Callable[[bytearray, Random], None], ...] = (
 )
 
 
-def damaged_batch(rng: Random) -> bytearray:
+def damaged_batch(rng: Random, producers: Sequence[tuple[int, int]] = ()) -> bytearray:
     """A batch with something wrong in it, four times of five under a checksum that holds."""
-    batch = sound_batch(rng)
+    batch = sound_batch(rng, producers)
     rng.choice(_DAMAGES)(batch, rng)
     return seal(batch) if rng.random() < 0.8 else batch
 

@@ -7,16 +7,27 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from random import Random
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
 from ottla.server.api_tables import BROKER_APIS, CONTROLLER_APIS
 from tests.fuzz.exclusions import is_excluded
 from tests.fuzz.healthy_client import HealthyClient
-from tests.fuzz.known_values import HEALTHY_TOPIC, KEPT_TOPIC, VOLATILE_TOPICS, known_values
+from tests.fuzz.known_values import (
+    HEALTHY_GROUP,
+    HEALTHY_TOPIC,
+    KEPT_TOPIC,
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    VOLATILE_TOPICS,
+    known_values,
+)
+from tests.fuzz.learned import Learned
 from tests.fuzz.link import Link
-from tests.fuzz.mutations import Frame, mutated, size_damaged, whole
+from tests.fuzz.mutations import UNDAMAGED, Frame, mutated, size_damaged, whole
 from tests.fuzz.resources import open_files, resident_kib
 from tests.fuzz.sound_examples import sound_examples
+from tests.fuzz.stories import stories
 from tests.fuzz.valid_requests import Valid, produce_request, request_header, valid_requests
 from tests.ottla_broker import OttlaBroker
 
@@ -41,8 +52,23 @@ PROPERTIES = {
     "log.segment.delete.delay.ms": "100",
     "producer.id.expiration.ms": "1000",
     "producer.id.expiration.check.interval.ms": "500",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.min.session.timeout.ms": "10",
+    "group.max.session.timeout.ms": "2000",
+    "group.max.size": "30",
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.assignment.interval.ms": "20",
+    "group.consumer.max.size": "30",
+    "transaction.max.timeout.ms": "5000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "transactional.id.expiration.ms": "2000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "500",
 }
-"""What is gone is gone soon, so that what remains can be seen not to grow."""
+"""What is gone is gone soon, so that what remains can be seen not to grow; and who waits for others waits briefly."""
 
 
 @dataclass
@@ -52,6 +78,8 @@ class Report:
     frames: int = 0
     broker: Counter[str] = field(default_factory=Counter)
     controller: Counter[str] = field(default_factory=Counter)
+    stories: Counter[str] = field(default_factory=Counter)
+    """Beside the other frames, and not among their number."""
     apis: Counter[str] = field(default_factory=Counter)
     mutations: Counter[str] = field(default_factory=Counter)
     excluded: int = 0
@@ -69,12 +97,16 @@ class Campaign:
         self._total = total
         self._seed = seed
         self._correlation_ids = count(1)
+        self.learned = Learned()
+        self.codes: Counter[tuple[ApiKey, ErrorCode]] = Counter()
+        """Of the answers of coordinators to requests without damage."""
         self.report = Report()
-        self.client = HealthyClient(node.ports.broker, node.ports.controller, HEALTHY_TOPIC)
+        self.client = HealthyClient(node.ports.broker, node.ports.controller, HEALTHY_TOPIC, HEALTHY_GROUP)
 
     def run(self) -> Report:
         """Drive all frames, two thirds of them at the broker's listener."""
         self._create_topics()
+        self.client.find_coordinator()
         rng = Random(self._seed)
         report = self.report
         kept_id, broker_epoch = self.client.topics()[KEPT_TOPIC], self.client.broker_epoch()
@@ -84,14 +116,24 @@ class Campaign:
         to_controller = self._frames(valid_requests(CONTROLLER_APIS, VALID_EACH, known, examples, rng), None, rng)
         to_broker = islice(to_broker, self._total - self._total // CONTROLLER_SHARE)
         to_controller = islice(to_controller, self._total // CONTROLLER_SHARE)
-        links = [Link(self._node.ports.broker, self._to_the_end(to_broker), report.broker) for _ in range(BROKER_LINKS)]
+        links = [
+            Link(self._node.ports.broker, self._to_the_end(to_broker), report.broker, self._answered)
+            for _ in range(BROKER_LINKS)
+        ]
         links += [Link(self._node.ports.controller, to_controller, report.controller) for _ in range(CONTROLLER_LINKS)]
+        told = stories(KEPT_TOPIC, kept_id, self._correlation_ids, rng)
+        links += [
+            Link(self._node.ports.broker, story.frames(), report.stories, story.answered, pipeline=1) for story in told
+        ]
         checked = replaced = tidied = 0
         while live := [link for link in links if not link.is_done]:
             moved = [link.turn() for link in live]
             if not any(moved):
                 select.select([link.descriptor for link in live], [], [], 0.02)
             report.frames = report.broker.total() + report.controller.total()
+            if report.frames >= self._total:
+                for story in told:
+                    story.is_over = True
             if report.frames >= checked + CHECK_EVERY:
                 checked = report.frames
                 self.client.check()
@@ -102,6 +144,8 @@ class Campaign:
             if report.frames >= tidied + TIDY_EVERY:
                 tidied = report.frames
                 self._tidy()
+        for learned in (self.learned, *(story.learned for story in told)):
+            self.codes += learned.codes
         for link in links:
             report.held += link.held
             link.close()
@@ -124,7 +168,7 @@ class Campaign:
 
     def _admitted(self, request: Valid, rng: Random) -> Iterator[Frame]:
         make = size_damaged if rng.random() < SIZE_DAMAGED_SHARE else mutated
-        frame = make(request, next(self._correlation_ids), rng)
+        frame = self._filled(make(request, next(self._correlation_ids), rng))
         if is_excluded(frame.data):
             self.report.excluded += 1
             return
@@ -134,9 +178,16 @@ class Campaign:
 
     def _produce(self, kept_id: Uuid, rng: Random) -> Frame:
         version = rng.randrange(BROKER_APIS[ApiKey.PRODUCE].lowest, BROKER_APIS[ApiKey.PRODUCE].highest + 1)
-        request = produce_request(version, KEPT_TOPIC, kept_id, rng)
+        request = produce_request(version, KEPT_TOPIC, kept_id, self.learned.producers, rng)
         self.report.mutations["batch"] += 1
         return whole(request, next(self._correlation_ids))
+
+    def _filled(self, frame: Frame) -> Frame:
+        return frame._replace(data=self.learned.fill(frame.data))
+
+    def _answered(self, frame: Frame, answer: memoryview) -> None:
+        if frame.mutation == UNDAMAGED:
+            self.learned.answered(frame.data, answer)
 
     def _create_topics(self) -> None:
         there = self.client.topics()
@@ -148,9 +199,10 @@ class Campaign:
                 self.client.create_topic(topic, partitions=2)
 
     def _tidy(self) -> None:
-        """Delete the topics that nobody needs, and look at what the node holds."""
+        """Delete the topics and groups that nobody needs, and look at what the node holds."""
         there = set(self.client.topics())
-        assert {HEALTHY_TOPIC, KEPT_TOPIC} <= there
-        self.client.delete_topics(sorted(there - {HEALTHY_TOPIC, KEPT_TOPIC}))
+        assert {HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC} <= there
+        self.client.delete_topics(sorted(there - {HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC}))
+        self.client.delete_other_groups()
         self.report.resident_kib.append(resident_kib(self._node.pid))
         self.report.open_files.append(open_files(self._node.pid))

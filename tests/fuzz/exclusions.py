@@ -9,7 +9,7 @@ from typing import Any
 from ottla.common.errors import KafkaError
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_request_body, parse_request_header
-from tests.fuzz.known_values import HEALTHY_TOPIC, KEPT_TOPIC, NODE_ID
+from tests.fuzz.known_values import HEALTHY_GROUP, HEALTHY_TOPIC, KEPT_TOPIC, NODE_ID, OFFSETS_TOPIC
 
 _PARTITIONS_MAX = 16
 _PARTITIONS_REFUSED = 10_000
@@ -45,7 +45,7 @@ def _shuts_this_broker_down(request: Any) -> bool:
 def _deletes_what_is_needed(request: Any) -> bool:
     named = [*request.topic_names, *(topic.name for topic in request.topics)]
     by_id = any(topic.name is None and topic.topic_id.bytes.strip(b"\0") for topic in request.topics)
-    return by_id or any(name in (HEALTHY_TOPIC, KEPT_TOPIC) for name in named)
+    return by_id or any(name in (HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC) for name in named)
 
 
 def _takes_a_leader_away(request: Any) -> bool:
@@ -67,6 +67,21 @@ def _adds_many(request: Any) -> bool:
     return any(_PARTITIONS_MAX < topic.count <= _PARTITIONS_REFUSED for topic in request.topics)
 
 
+def _marks_the_healthy_topic(request: Any) -> bool:
+    """A marker takes an offset, and the healthy client counts them."""
+    return any(topic.name == HEALTHY_TOPIC for marker in request.markers for topic in marker.topics)
+
+
+def _adds_the_healthy_topic(request: Any) -> bool:
+    """So that it would be marked when the transaction ends."""
+    topics = [*request.v3_and_below_topics, *(topic for each in request.transactions for topic in each.topics)]
+    return any(topic.name == HEALTHY_TOPIC for topic in topics)
+
+
+def _deletes_the_healthy_group(request: Any) -> bool:
+    return HEALTHY_GROUP in request.groups_names
+
+
 _REASONS: Mapping[ApiKey, Callable[[Any], bool]] = {
     ApiKey.UNREGISTER_BROKER: _unregisters_this_broker,
     ApiKey.BROKER_HEARTBEAT: _shuts_this_broker_down,
@@ -74,4 +89,7 @@ _REASONS: Mapping[ApiKey, Callable[[Any], bool]] = {
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: _takes_a_leader_away,
     ApiKey.CREATE_TOPICS: _creates_many,
     ApiKey.CREATE_PARTITIONS: _adds_many,
+    ApiKey.WRITE_TXN_MARKERS: _marks_the_healthy_topic,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _adds_the_healthy_topic,
+    ApiKey.DELETE_GROUPS: _deletes_the_healthy_group,
 }

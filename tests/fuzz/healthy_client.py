@@ -1,9 +1,9 @@
-"""A client that does nothing wrong, and wants its answers: what it writes is there when it reads."""
+"""A client that does nothing wrong, and wants its answers: what it writes and commits is there when it reads."""
 
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
@@ -12,10 +12,19 @@ from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.list_groups import ListGroupsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.batch import RecordBatch
 from ottla.records.builder import build_batch
@@ -23,6 +32,11 @@ from ottla.records.record import SimpleRecord, decode_records
 
 ANSWER_BOUND_S = 20
 """Not a measurement: beyond it a node is taken for dead."""
+_NOT_YET = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class Connection:
@@ -54,12 +68,13 @@ class Connection:
 
 
 class HealthyClient:
-    """Writes numbered records to a topic of its own and reads each of them back."""
+    """Writes numbered records to a topic of its own, reads each of them back, and commits how far it has come."""
 
-    def __init__(self, broker_port: int, controller_port: int, topic: str) -> None:
+    def __init__(self, broker_port: int, controller_port: int, topic: str, group_id: str) -> None:
         self._broker = Connection(broker_port)
         self._controller = Connection(controller_port)
         self._topic = topic
+        self._group_id = group_id
         self.written = 0
         self.longest_s = 0.0
 
@@ -91,8 +106,31 @@ class HealthyClient:
         states = [DeleteTopicState(name=name) for name in names]
         self._broker.request(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=states, timeout_ms=10_000))
 
+    def find_coordinator(self) -> None:
+        """Wait for the group's coordinator, which is not there before somebody asks for it."""
+        self._within_bound(self._coordinator_code)
+        self._within_bound(self._commit)
+
+    def _within_bound(self, code: Callable[[], ErrorCode]) -> None:
+        start_s = time.monotonic()
+        while (answered := code()) != ErrorCode.NONE:
+            assert answered in _NOT_YET, answered.name
+            assert time.monotonic() - start_s < ANSWER_BOUND_S, answered.name
+            time.sleep(0.02)
+
+    def _coordinator_code(self) -> ErrorCode:
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=[self._group_id])
+        response = self._broker.request(ApiKey.FIND_COORDINATOR, 4, request)
+        return ErrorCode(response.coordinators[0].error_code)  # type: ignore[attr-defined]
+
+    def delete_other_groups(self) -> None:
+        """Those that have members stay."""
+        response = self._broker.request(ApiKey.LIST_GROUPS, 5, ListGroupsRequest())
+        names = [group.group_id for group in response.groups if group.group_id != self._group_id]  # type: ignore[attr-defined]
+        self._broker.request(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=names))
+
     def check(self) -> None:
-        """Metadata, a record written, the same record read, and the controller asked for its quorum."""
+        """Metadata, a record written, the same record read, its offset committed, and the controller asked."""
         start_s = time.monotonic()
         self._ask_for_metadata()
         value = b"record %d" % self.written
@@ -100,6 +138,9 @@ class HealthyClient:
         assert offset == self.written, f"offset {offset} for the record {self.written}"
         self.written += 1
         assert self._fetch(offset) == [value]
+        code = self._commit()
+        assert code == ErrorCode.NONE, code.name
+        assert self.committed() == self.written
         quorum = self._controller.request(ApiKey.DESCRIBE_QUORUM, 2, DescribeQuorumRequest())
         assert quorum.error_code == ErrorCode.NONE  # type: ignore[attr-defined]
         self.longest_s = max(self.longest_s, time.monotonic() - start_s)
@@ -130,6 +171,24 @@ class HealthyClient:
         partition = response.responses[0].partitions[0]  # type: ignore[attr-defined]
         assert partition.error_code == ErrorCode.NONE, ErrorCode(partition.error_code).name
         return [record.value for record in decode_records(RecordBatch(partition.records))]
+
+    def _commit(self) -> ErrorCode:
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=self.written)
+        topic = OffsetCommitRequestTopic(name=self._topic, partitions=[partition])
+        request = OffsetCommitRequest(group_id=self._group_id, topics=[topic])
+        response = self._broker.request(ApiKey.OFFSET_COMMIT, 9, request)
+        return ErrorCode(response.topics[0].partitions[0].error_code)  # type: ignore[attr-defined]
+
+    def committed(self) -> int:
+        """What the group has committed; it has committed nothing else."""
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=self._group_id, topics=None)])
+        response = self._broker.request(ApiKey.OFFSET_FETCH, 9, request)
+        (group,) = response.groups  # type: ignore[attr-defined]
+        assert group.error_code == ErrorCode.NONE, ErrorCode(group.error_code).name
+        (topic,) = group.topics
+        (partition,) = topic.partitions
+        assert (topic.name, partition.error_code) == (self._topic, ErrorCode.NONE)
+        return int(partition.committed_offset)
 
     def read_all(self) -> list[bytes | None]:
         """Everything in the topic, from its first record on."""

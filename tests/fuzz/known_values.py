@@ -4,17 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.common.uuid import ZERO_UUID, Uuid
+from tests.fuzz.known_coordinator_values import GROUPS, KNOWN_TO_COORDINATORS, TRANSACTIONAL_IDS_AND_ODD_ONES
 from tests.node import CLUSTER_ID
 
 HEALTHY_TOPIC = "healthy"
 """The healthy client's own: nothing may happen to it."""
+HEALTHY_GROUP = "healthy-group"
 KEPT_TOPIC = "kept"
 """Is there all the time, so that its id stays the same."""
 VOLATILE_TOPICS = ("volatile-0", "volatile-1", "volatile-2")
 """Come and go."""
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
 NODE_ID = 1
 
-_ODD_TOPICS = ("__cluster_metadata", "absent", "", "..", "a" * 250, "a b", "a\nb")
+_ODD_TOPICS = ("__cluster_metadata", OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "absent", "", "..", "a" * 250, "a b", "a\nb")
 _TOPICS = (*(KEPT_TOPIC,) * 10, *VOLATILE_TOPICS * 3, *_ODD_TOPICS)
 _PARTITIONS = (0, 0, 0, 0, 1, 1, 2, -1, 99)
 _BROKERS = (*(NODE_ID,) * 6, 2, 3, -1)
@@ -33,6 +37,8 @@ _CONFIGS = (
     "log.cleaner.threads",
     "follower.replication.throttled.rate",
     "follower.replication.throttled.replicas",
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
     "no.such.key",
     "",
 )
@@ -98,12 +104,10 @@ def known_values(kept_topic_id: Uuid, broker_epoch: int, log_dir: str) -> Mappin
         "session_epoch": (*(-1, 0) * 3, 1),
         "isolation_level": (0, 1, 2),
         "acks": (*(-1, 1) * 6, 0, 2),
-        "transactional_id": (None, None, None, "txn", ""),
-        "producer_id": (-1, 0, 1, 1000),
-        "producer_epoch": (-1, 0, 1),
-        "resource_type": (*(2, 4) * 4, 8, 16, 32, 0, 127),
+        "ProduceRequest.transactional_id": (None, None, None, *TRANSACTIONAL_IDS_AND_ODD_ONES),
+        "resource_type": (*(2, 4) * 4, 8, 16, 32, 32, 0, 127),
         "resource_types": (2, 4, 8, 16, 32, 0, 127),
-        "resource_name": (*(KEPT_TOPIC, str(NODE_ID)) * 5, *VOLATILE_TOPICS, "", "2", "metrics", "absent"),
+        "resource_name": (*(KEPT_TOPIC, str(NODE_ID)) * 5, *VOLATILE_TOPICS, *GROUPS, "2", "metrics", "absent"),
         "configuration_keys": _CONFIGS,
         "CreatableTopicConfig.name": _CONFIGS,
         "AlterableConfig.name": _CONFIGS,
@@ -122,4 +126,6 @@ def known_values(kept_topic_id: Uuid, broker_epoch: int, log_dir: str) -> Mappin
         "security_protocol": (0, 1, 99),
         "min_supported_version": (0, 1),
         "max_supported_version": (0, 1, 29),
+        "subscribed_topic_names": _TOPICS,
+        **KNOWN_TO_COORDINATORS,
     }

@@ -4,7 +4,7 @@ import socket
 import struct
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from tests.fuzz.mutations import Frame
@@ -12,20 +12,30 @@ from tests.fuzz.mutations import Frame
 PIPELINE = 24
 """Frames on their way at once."""
 HELD_S = 10.0
-"""A frame that is not answered for so long is left alone with its connection: a fetch may wait for weeks."""
+"""A frame that is not answered for so long is left alone with its connection: a fetch or a join may wait for weeks."""
 _RECEIVE_BYTES = 1 << 18
 
 
 class Link:
     """Frames come from ``frames`` and end in ``outcomes``: answered, closed (it cost the connection), or held.
 
-    What was sent behind a frame that cost the connection is sent again on the next one.
+    What was sent behind a frame that cost the connection is sent again on the next one. ``answered`` is told of frames
+    and their answers, without the size.
     """
 
-    def __init__(self, port: int, frames: Iterator[Frame], outcomes: Counter[str]) -> None:
+    def __init__(
+        self,
+        port: int,
+        frames: Iterator[Frame],
+        outcomes: Counter[str],
+        answered: Callable[[Frame, memoryview], None] = lambda _frame, _answer: None,
+        pipeline: int = PIPELINE,
+    ) -> None:
         self._port = port
         self._frames = frames
         self.outcomes = outcomes
+        self._on_answer = answered
+        self._pipeline = pipeline
         self._waiting: deque[Frame] = deque()
         self._in_flight: deque[Frame] = deque()
         self._output = b""
@@ -68,7 +78,7 @@ class Link:
     def _send(self) -> bool:
         if not self._output and not self._ends:
             batch = []
-            while len(self._in_flight) < PIPELINE:
+            while len(self._in_flight) < self._pipeline:
                 frame = self._waiting.popleft() if self._waiting else next(self._frames, None)
                 if frame is None:
                     break
@@ -116,18 +126,19 @@ class Link:
             assert 4 <= size <= 1 << 30, f"a response of {size} bytes"
             if end - position < 4 + size:
                 break
+            self._answered(correlation_id, bytes(buffer[position + 4 : position + 4 + size]))
             position += 4 + size
-            self._answered(correlation_id)
         del buffer[:position]
         return True
 
-    def _answered(self, correlation_id: int) -> None:
+    def _answered(self, correlation_id: int, answer: bytes) -> None:
         """The frames before this one had no answer to give (acks=0)."""
         in_flight = self._in_flight
         while in_flight:
             frame = in_flight.popleft()
             if frame.correlation_id == correlation_id:
                 self.outcomes["answered"] += 1
+                self._on_answer(frame, memoryview(answer))
                 return
             self.outcomes["not answered"] += 1
         raise AssertionError(f"an answer to nothing that was asked: correlation id {correlation_id}")

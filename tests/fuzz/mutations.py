@@ -22,6 +22,9 @@ _FOREIGN = (
 )
 
 
+UNDAMAGED = "none"
+
+
 class Frame(NamedTuple):
     """What goes over a connection."""
 
@@ -35,12 +38,13 @@ class Frame(NamedTuple):
 def mutated(valid: Valid, correlation_id: int, rng: Random) -> Frame:
     """A request with some damage, or with none."""
     mutation = rng.choice(_MUTATIONS)
-    return Frame(frame(mutation(valid, rng), correlation_id), correlation_id, False, mutation.__name__)
+    name = UNDAMAGED if mutation is _nothing else mutation.__name__
+    return Frame(frame(mutation(valid, rng), correlation_id), correlation_id, False, name)
 
 
 def whole(valid: Valid, correlation_id: int) -> Frame:
     """A request as it is."""
-    return Frame(frame(valid.header + valid.body, correlation_id), correlation_id, False, "none")
+    return Frame(frame(valid.header + valid.body, correlation_id), correlation_id, False, UNDAMAGED)
 
 
 def size_damaged(valid: Valid, correlation_id: int, rng: Random) -> Frame:

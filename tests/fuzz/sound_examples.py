@@ -24,10 +24,12 @@ from ottla.protocol.messages import (
     offset_for_leader_epoch,
     update_features,
 )
+from tests.fuzz.coordinator_examples import coordinator_examples
 from tests.fuzz.known_values import KEPT_TOPIC, NODE_ID, VOLATILE_TOPICS
+from tests.fuzz.learned import CONSUMER_GROUP
 from tests.node import CLUSTER_ID
 
-_TOPIC, _BROKER = 2, 4
+_TOPIC, _BROKER, _GROUP = 2, 4, 32
 _CHANGES = (
     (_TOPIC, KEPT_TOPIC, "retention.ms", "600000"),
     (_TOPIC, KEPT_TOPIC, "cleanup.policy", "compact"),
@@ -40,6 +42,7 @@ _CHANGES = (
     (_BROKER, str(NODE_ID), "num.io.threads", "8"),
     (_BROKER, "", "log.retention.ms", "600000"),
     (_BROKER, "", "num.network.threads", "3"),
+    (_GROUP, CONSUMER_GROUP, "consumer.session.timeout.ms", "1500"),
 )
 
 
@@ -55,6 +58,7 @@ def _examples(kept: Uuid, broker_epoch: int, rng: Random) -> Iterator[Message]:
     yield from _changes_of_configs()
     yield from _topics()
     yield from _reads(kept)
+    yield from coordinator_examples(KEPT_TOPIC, kept)
     for epoch in range(4):
         yield _alter_partition(kept, broker_epoch, epoch, epoch)
     yield assign_replicas_to_dirs.AssignReplicasToDirsRequest(
@@ -94,9 +98,10 @@ def _examples(kept: Uuid, broker_epoch: int, rng: Random) -> Iterator[Message]:
             ],
             log_dirs=[Uuid(rng.randbytes(16))],
         )
-    yield update_features.UpdateFeaturesRequest(
-        feature_updates=[update_features.FeatureUpdateKey(feature="transaction.version", max_version_level=1)]
-    )
+    for feature, level in (("transaction.version", 1), ("transaction.version", 2), ("group.version", 1)):
+        yield update_features.UpdateFeaturesRequest(
+            feature_updates=[update_features.FeatureUpdateKey(feature=feature, max_version_level=level)]
+        )
 
 
 def _changes_of_configs() -> Iterator[Message]:

@@ -5,11 +5,13 @@
 
 import os
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
 from ottla.server.api import Api
@@ -17,7 +19,8 @@ from ottla.server.api_tables import BROKER_APIS, CONTROLLER_APIS
 from tests.fuzz.campaign import PROPERTIES, Campaign
 from tests.fuzz.exclusions import is_excluded
 from tests.fuzz.healthy_client import HealthyClient
-from tests.fuzz.known_values import HEALTHY_TOPIC, known_values
+from tests.fuzz.known_values import HEALTHY_GROUP, HEALTHY_TOPIC, known_values
+from tests.fuzz.learned import COORDINATOR_APIS
 from tests.fuzz.mutations import mutated
 from tests.fuzz.resources import growth
 from tests.fuzz.sound_examples import sound_examples
@@ -35,7 +38,7 @@ RETURN_WHAT_IS_FREED = {
 """For glibc: left alone, it keeps the memory of one large answer for good, at a time that nobody can foretell."""
 FILES_GROWTH_MAX = 0.5
 """Files come and go with topics; a leak of one in a thousand frames would be more."""
-FETCH = struct.pack(">h", ApiKey.FETCH)
+MAY_WAIT = {struct.pack(">h", key) for key in (ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)}
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 COMPLAINTS = ("Traceback (most recent call last)", "Unexpected error", "AssertionError")
 
@@ -59,14 +62,16 @@ def test_a_hundred_thousand_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert_every_api_was_driven(report.apis)
         assert not complaints(node.log_lines())
         assert report.checks >= FRAMES // 200
-        assert {frame.data[4:6] for frame in report.held} <= {FETCH}, "only a fetch may wait as long as it likes"
+        assert {frame.data[4:6] for frame in report.held} <= MAY_WAIT, "only these may wait as long as they like"
+        assert_coordinators_were_reached(campaign.codes)
         assert growth(report.resident_kib) < MEMORY_GROWTH_MAX, report.resident_kib
         assert growth(report.open_files, since_start=True) < FILES_GROWTH_MAX, report.open_files
         assert (node.log_dir / CLEAN_SHUTDOWN_FILE).exists()
 
         node.start()
-        client = HealthyClient(node.ports.broker, node.ports.controller, HEALTHY_TOPIC)
+        client = HealthyClient(node.ports.broker, node.ports.controller, HEALTHY_TOPIC, HEALTHY_GROUP)
         client.written = written
+        client.find_coordinator()
         assert client.read_all() == [b"record %d" % number for number in range(written)]
         client.check()
         client.close()
@@ -83,6 +88,12 @@ def assert_every_api_was_driven(driven: dict[str, int]) -> None:
     }
     assert set(driven) == expected
     assert min(driven.values()) >= FRAMES // len(expected) // 4
+
+
+def assert_coordinators_were_reached(codes: Mapping[tuple[ApiKey, ErrorCode], int]) -> None:
+    """Every API of theirs has done what it was asked to, and none has failed in a way that it has no name for."""
+    assert {key for key, code in codes if code == ErrorCode.NONE} == COORDINATOR_APIS
+    assert not [key.name for key, code in codes if code == ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
 @pytest.mark.parametrize("leak", [0.15, 0.5, 2])

@@ -14,6 +14,7 @@ from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest
 from ottla.records.batch import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG
 from ottla.server.api import Api
 from tests.fuzz.batches import damaged_batch, sound_batch
+from tests.fuzz.learned import TRANSACTIONAL_IDS
 from tests.fuzz.spans import Span, spans
 from tests.random_messages import random_message
 
@@ -51,21 +52,24 @@ def valid_requests(
     """For every API and version a list: ``each`` random requests, and the examples that there are."""
     return [
         [
-            *(_valid(_random(api.key, version, known, rng), api.key, version) for _ in range(each)),
-            *(_valid(message, api.key, version) for message in examples.get(api.key, ())),
+            *(valid_request(_random(api.key, version, known, rng), api.key, version) for _ in range(each)),
+            *(valid_request(message, api.key, version) for message in examples.get(api.key, ())),
         ]
         for api in apis.values()
         for version in range(api.lowest, api.highest + 1)
     ]
 
 
-def produce_request(version: int, topic: str, topic_id: Uuid, rng: Random) -> Valid:
-    """A sound request with one batch, which is mostly damaged."""
-    batch = bytes(damaged_batch(rng) if rng.random() < DAMAGED_SHARE else sound_batch(rng))
+def produce_request(
+    version: int, topic: str, topic_id: Uuid, producers: Sequence[tuple[int, int]], rng: Random
+) -> Valid:
+    """A sound request with one batch, which is mostly damaged; ``producers`` are those of the transactional ids."""
+    make = damaged_batch if rng.random() < DAMAGED_SHARE else sound_batch
+    batch = bytes(make(rng, producers))
     is_transactional = len(batch) > ATTRIBUTES_POSITION + 1 and batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
     partition = PartitionProduceData(index=rng.choice((0, 0, 1)), records=batch)
     message = ProduceRequest(
-        transactional_id="txn" if is_transactional else None,
+        transactional_id=rng.choice(TRANSACTIONAL_IDS) if is_transactional else None,
         acks=rng.choice(_ACKS),
         timeout_ms=100,
         topic_data=[TopicProduceData(name=topic, topic_id=topic_id, partition_data=[partition])],
@@ -83,7 +87,8 @@ def _random(api_key: ApiKey, version: int, known: Mapping[str, Sequence[Any]], r
     return message
 
 
-def _valid(message: Message, api_key: ApiKey, version: int) -> Valid:
+def valid_request(message: Message, api_key: ApiKey, version: int) -> Valid:
+    """A message in a version."""
     body = encode(message, version)
     return Valid(api_key, version, request_header(api_key, version), body, spans(type(message), version, body))
 

@@ -76,3 +76,13 @@ def test_with_transactions_v2_a_marker_is_above_its_data(wire: Wire, producer: T
 def test_no_markers(wire: Wire, producer: TxnProducer, existing: str) -> None:
     assert write_marker(wire, producer) == {}
     assert fetch(wire, existing, committed=True).high_watermark == 0
+
+
+@pytest.mark.parametrize("nobodys", [{"producer_id": -1}, {"producer_epoch": -1}, {"producer_id": -(1 << 63)}])
+@pytest.mark.parametrize("topic_of_offsets", [False, True])
+def test_a_marker_for_nobody_is_refused(
+    wire: Wire, producer: TxnProducer, existing: str, nobodys: Mapping[str, int], topic_of_offsets: bool
+) -> None:
+    name = "__consumer_offsets" if topic_of_offsets else existing
+    assert write_marker(wire, producer, (name, 0), **nobodys) == {(name, 0): ErrorCode.INVALID_REQUEST}
+    assert fetch(wire, existing, committed=True).high_watermark == 0

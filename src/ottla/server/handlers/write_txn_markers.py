@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.request import RequestContext
@@ -47,6 +48,9 @@ async def handle(
             all_written.set_result(None)
 
     for one in body.markers:
+        if one.producer_id < 0 or one.producer_epoch < 0:  # nobody's transaction; no batch can say so
+            written(one.producer_id, dict.fromkeys(_partitions(one), ErrorCode.INVALID_REQUEST))
+            continue
         marker = TxnMarker(
             one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result, one.transaction_version
         )
