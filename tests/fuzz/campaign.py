@@ -17,6 +17,7 @@ from tests.fuzz.known_values import (
     HEALTHY_GROUP,
     HEALTHY_TOPIC,
     KEPT_TOPIC,
+    NEEDED_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
     VOLATILE_TOPICS,
@@ -47,7 +48,10 @@ REPLACE_EVERY = 500
 """Frames between two times of creating the volatile topics again."""
 TIDY_EVERY = 3000
 """Frames between two times of deleting what CreateTopics has left, and of looking at memory and files."""
+TRANSACTIONS_LOST_EVERY = 6
+"""Times of tidying between two losses of all transactions."""
 PROPERTIES = {
+    "log.retention.check.interval.ms": "1000",
     "log.initial.task.delay.ms": "100",
     "log.segment.delete.delay.ms": "100",
     "producer.id.expiration.ms": "1000",
@@ -90,13 +94,17 @@ class Report:
 
 
 class Campaign:
-    """``total`` frames against ``node``; what they are follows from ``seed``, their timing does not."""
+    """``total`` frames against ``node``, and stories beside.
+
+    What they are follows from ``seed``; their timing, and what they have learned from answers, does not.
+    """
 
     def __init__(self, node: OttlaBroker, total: int, seed: int) -> None:
         self._node = node
         self._total = total
         self._seed = seed
         self._correlation_ids = count(1)
+        self._tidied = 1
         self.learned = Learned()
         self.codes: Counter[tuple[ApiKey, ErrorCode]] = Counter()
         """Of the answers of coordinators to requests without damage."""
@@ -199,10 +207,16 @@ class Campaign:
                 self.client.create_topic(topic, partitions=2)
 
     def _tidy(self) -> None:
-        """Delete the topics and groups that nobody needs, and look at what the node holds."""
+        """Delete the topics, groups and records that nobody needs, and look at what the node holds.
+
+        Now and then the transaction coordinator loses its topic, and has to begin anew.
+        """
         there = set(self.client.topics())
         assert {HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC} <= there
-        self.client.delete_topics(sorted(there - {HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC}))
+        needed = NEEDED_TOPICS if self._tidied % TRANSACTIONS_LOST_EVERY else NEEDED_TOPICS - {TRANSACTIONS_TOPIC}
+        self._tidied += 1
+        self.client.delete_topics(sorted(there - needed))
         self.client.delete_other_groups()
+        self.client.delete_records(KEPT_TOPIC, (0, 1))
         self.report.resident_kib.append(resident_kib(self._node.pid))
         self.report.open_files.append(open_files(self._node.pid))

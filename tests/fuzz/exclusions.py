@@ -9,7 +9,7 @@ from typing import Any
 from ottla.common.errors import KafkaError
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_request_body, parse_request_header
-from tests.fuzz.known_values import HEALTHY_GROUP, HEALTHY_TOPIC, KEPT_TOPIC, NODE_ID, OFFSETS_TOPIC
+from tests.fuzz.known_values import HEALTHY_GROUP, HEALTHY_TOPIC, NEEDED_TOPICS, NODE_ID
 
 _PARTITIONS_MAX = 16
 _PARTITIONS_REFUSED = 10_000
@@ -45,7 +45,7 @@ def _shuts_this_broker_down(request: Any) -> bool:
 def _deletes_what_is_needed(request: Any) -> bool:
     named = [*request.topic_names, *(topic.name for topic in request.topics)]
     by_id = any(topic.name is None and topic.topic_id.bytes.strip(b"\0") for topic in request.topics)
-    return by_id or any(name in (HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC) for name in named)
+    return by_id or any(name in NEEDED_TOPICS for name in named)
 
 
 def _takes_a_leader_away(request: Any) -> bool:

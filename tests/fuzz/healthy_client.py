@@ -3,7 +3,7 @@
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
@@ -13,6 +13,7 @@ from ottla.protocol.message import Message
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
+from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -24,7 +25,12 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from ottla.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.batch import RecordBatch
 from ottla.records.builder import build_batch
@@ -109,7 +115,7 @@ class HealthyClient:
     def find_coordinator(self) -> None:
         """Wait for the group's coordinator, which is not there before somebody asks for it."""
         self._within_bound(self._coordinator_code)
-        self._within_bound(self._commit)
+        self._within_bound(lambda: ErrorCode(self._committed_offsets().error_code))
 
     def _within_bound(self, code: Callable[[], ErrorCode]) -> None:
         start_s = time.monotonic()
@@ -122,6 +128,12 @@ class HealthyClient:
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=[self._group_id])
         response = self._broker.request(ApiKey.FIND_COORDINATOR, 4, request)
         return ErrorCode(response.coordinators[0].error_code)  # type: ignore[attr-defined]
+
+    def delete_records(self, topic: str, partitions: Sequence[int]) -> None:
+        """All of them, as far as the partitions have leaders."""
+        data = [DeleteRecordsPartition(partition_index=index, offset=-1) for index in partitions]
+        request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=data)], timeout_ms=10_000)
+        self._broker.request(ApiKey.DELETE_RECORDS, 2, request)
 
     def delete_other_groups(self) -> None:
         """Those that have members stay."""
@@ -181,14 +193,19 @@ class HealthyClient:
 
     def committed(self) -> int:
         """What the group has committed; it has committed nothing else."""
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=self._group_id, topics=None)])
-        response = self._broker.request(ApiKey.OFFSET_FETCH, 9, request)
-        (group,) = response.groups  # type: ignore[attr-defined]
+        group = self._committed_offsets()
         assert group.error_code == ErrorCode.NONE, ErrorCode(group.error_code).name
         (topic,) = group.topics
         (partition,) = topic.partitions
         assert (topic.name, partition.error_code) == (self._topic, ErrorCode.NONE)
         return int(partition.committed_offset)
+
+    def _committed_offsets(self) -> OffsetFetchResponseGroup:
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=self._group_id, topics=None)])
+        response = self._broker.request(ApiKey.OFFSET_FETCH, 9, request)
+        assert isinstance(response, OffsetFetchResponse)
+        (group,) = response.groups
+        return group
 
     def read_all(self) -> list[bytes | None]:
         """Everything in the topic, from its first record on."""

@@ -16,6 +16,8 @@ VOLATILE_TOPICS = ("volatile-0", "volatile-1", "volatile-2")
 """Come and go."""
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
+NEEDED_TOPICS = frozenset((HEALTHY_TOPIC, KEPT_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC))
+"""No frame may delete them."""
 NODE_ID = 1
 
 _ODD_TOPICS = ("__cluster_metadata", OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "absent", "", "..", "a" * 250, "a b", "a\nb")

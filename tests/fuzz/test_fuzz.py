@@ -1,6 +1,7 @@
 """Issue 4, bad input: at least 100,000 frames over all APIs and versions, and a healthy client answered throughout.
 
-``OTTLA_FUZZ_SEED`` repeats a run with another seed; which frames there are follows from it, their timing does not.
+``OTTLA_FUZZ_SEED`` repeats a run with another seed; which frames there are follows from it; their timing does not, nor
+do the ids in them that the node makes.
 """
 
 import os
@@ -14,13 +15,21 @@ import pytest
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.headers import encode_request, response_frame
+from ottla.protocol.messages.end_txn import EndTxnRequest
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from ottla.server.api import Api
 from ottla.server.api_tables import BROKER_APIS, CONTROLLER_APIS
 from tests.fuzz.campaign import PROPERTIES, Campaign
 from tests.fuzz.exclusions import is_excluded
 from tests.fuzz.healthy_client import HealthyClient
 from tests.fuzz.known_values import HEALTHY_GROUP, HEALTHY_TOPIC, known_values
-from tests.fuzz.learned import COORDINATOR_APIS
+from tests.fuzz.learned import COORDINATOR_APIS, PRODUCERS, TRANSACTIONAL_IDS, Learned
 from tests.fuzz.mutations import mutated
 from tests.fuzz.resources import growth
 from tests.fuzz.sound_examples import sound_examples
@@ -72,6 +81,7 @@ def test_a_hundred_thousand_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         client = HealthyClient(node.ports.broker, node.ports.controller, HEALTHY_TOPIC, HEALTHY_GROUP)
         client.written = written
         client.find_coordinator()
+        assert client.committed() == written
         assert client.read_all() == [b"record %d" % number for number in range(written)]
         client.check()
         client.close()
@@ -130,3 +140,30 @@ def test_what_the_node_must_obey_is_excluded() -> None:
     assert is_excluded(unregister)
     assert not is_excluded(unregister.replace(b"\0\0\0\1\0", b"\0\0\0\2\0"))
     assert not is_excluded(unregister[:-2])
+
+
+def test_a_marker_in_the_healthy_topic_is_excluded() -> None:
+    def frame(topic: str) -> bytes:
+        marker = WritableTxnMarker(topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[0])])
+        return encode_request(ApiKey.WRITE_TXN_MARKERS, 1, 1, "fuzz", WriteTxnMarkersRequest(markers=[marker]))
+
+    assert is_excluded(frame(HEALTHY_TOPIC))
+    assert not is_excluded(frame("kept"))
+
+
+def test_what_an_answer_says_is_in_the_next_frames() -> None:
+    learned = Learned()
+    init = InitProducerIdRequest(transactional_id=TRANSACTIONAL_IDS[1])
+    (answer,) = response_frame(ApiKey.INIT_PRODUCER_ID, 4, 1, InitProducerIdResponse(producer_id=77, producer_epoch=3))
+    assert isinstance(answer, (bytes, bytearray))
+    end = EndTxnRequest(
+        transactional_id=TRANSACTIONAL_IDS[1],
+        producer_id=PRODUCERS[1].producer_id,
+        producer_epoch=PRODUCERS[1].producer_epoch,
+    )
+    frame = encode_request(ApiKey.END_TXN, 3, 2, "fuzz", end)
+    assert learned.fill(frame) == frame, "nothing is known yet"
+    learned.answered(encode_request(ApiKey.INIT_PRODUCER_ID, 4, 1, "fuzz", init), memoryview(answer)[4:])
+    end.producer_id, end.producer_epoch = 77, 3
+    assert learned.fill(frame) == encode_request(ApiKey.END_TXN, 3, 2, "fuzz", end)
+    assert learned.codes == {(ApiKey.INIT_PRODUCER_ID, ErrorCode.NONE): 1}
