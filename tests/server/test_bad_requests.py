@@ -37,7 +37,7 @@ class World:
 
     def __init__(self, node: OttlaBroker) -> None:
         self.node = node
-        self.healthy = HealthyClient(node.ports.broker, node.ports.controller, "healthy")
+        self.healthy = HealthyClient(node.ports.broker, node.ports.controller, "healthy", "healthy-group")
         assert self.healthy.create_topic("healthy") is ErrorCode.NONE
         assert self.healthy.create_topic("compacted", configs={"cleanup.policy": "compact"}) is ErrorCode.NONE
 

@@ -67,6 +67,7 @@ class Coordinators:
         self._registry = registry
         self._drivers: list[CoordinatorDriver] = []
         self._runtimes: list[CoordinatorRuntime[Any]] = []
+        self._is_started = False
         self._config = static = config.static
         self._node_id = static.kraft.node_id
         self.txn_markers = TxnMarkerWriter(
@@ -164,8 +165,12 @@ class Coordinators:
 
     # -- following the metadata ---------------------------------------------------------------------------------------
 
-    def _count_partitions(self, image: MetadataImage) -> None:
-        """How many partitions a topic has decides who coordinates what; before it exists, the configuration does."""
+    def _start(self, image: MetadataImage) -> None:
+        """How many partitions a topic has decides who coordinates what; before it exists, the configuration does.
+
+        As in Apache Kafka, partitions that are added later count from the next start on.
+        """
+        self._is_started = True
         offsets, transactions = (image.topics.topic(name) for name in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC))
         self.group.startup(
             len(offsets.partitions) if offsets is not None else self._config.group.offsets_topic_num_partitions
@@ -178,7 +183,8 @@ class Coordinators:
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Load and unload shards as the leaders of their partitions change, and tell them of the new image."""
-        self._count_partitions(image)
+        if not self._is_started:
+            self._start(image)
         if delta.topics_delta is not None:
             changes = delta.topics_delta.local_changes(self._node_id)
             for topic_partition in changes.deletes:
