@@ -39,6 +39,7 @@ class World:
         self.node = node
         self.healthy = HealthyClient(node.ports.broker, node.ports.controller, "healthy", "healthy-group")
         assert self.healthy.create_topic("healthy") is ErrorCode.NONE
+        self.healthy.find_coordinator()
         assert self.healthy.create_topic("compacted", configs={"cleanup.policy": "compact"}) is ErrorCode.NONE
 
     def connect(self, port: int | None = None) -> socket.socket:
