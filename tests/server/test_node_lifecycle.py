@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.server.broker_lifecycle import BrokerState
 from ottla.server.broker_server import BrokerServer
 from ottla.testing import Broker
@@ -104,6 +106,27 @@ def test_a_killed_node_is_back_at_once(node: OttlaBroker) -> None:
     assert read_values(node.bootstrap, "t") == [b"one", b"two"]
     append(node.bootstrap, "t", b"three")
     assert read_values(node.bootstrap, "t") == [b"one", b"two", b"three"]
+
+
+def test_whoever_is_let_in_finds_the_broker(node: OttlaBroker) -> None:
+    """Clients that come before it is unfenced would find no broker at all; librdkafka then forgets the one it knows."""
+    node.start()
+    create_topic(node.bootstrap, "t", partitions=3)
+    for _ in range(3):
+        node.kill()
+        node.spawn()
+        with first_connection(node) as wire:
+            answer = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 12)
+        assert [broker.node_id for broker in answer.brokers] == [1]
+        assert [partition.leader_id for partition in answer.topics[0].partitions] == [1, 1, 1]
+
+
+def first_connection(node: OttlaBroker) -> Wire:
+    """The first that the node takes."""
+    for _ in eventually():
+        with suppress(ConnectionRefusedError):
+            return Wire(node.bootstrap)
+    raise AssertionError
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

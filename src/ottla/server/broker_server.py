@@ -168,6 +168,7 @@ class BrokerServer:
             registration_timeout_ms=static.kraft.initial_broker_registration_timeout_ms,
             on_state=self._set_state,
         )
+        self._shown = asyncio.Event()
         self._publisher = BrokerMetadataPublisher(self._show, self._follow, self._session.published)
         self._config_publisher = DynamicConfigPublisher(config, self._reconfigure, self._background)
         self._leader_recovery = LeaderRecovery(node_id, channel, lambda: self.lifecycle.broker_epoch)
@@ -210,7 +211,7 @@ class BrokerServer:
     # -- start --------------------------------------------------------------------------------------------------------
 
     async def start(self, loader: MetadataLoader) -> None:
-        """Register, load the logs, follow the metadata, open the listeners, and return when clients may come."""
+        """Register, load the logs, follow the metadata, be unfenced, and open the listeners for clients."""
         self._session.start()
         loader.install_publishers([self.metadata, self._config_publisher, self._publisher])
         await self._publisher.first_image
@@ -221,17 +222,26 @@ class BrokerServer:
         self._background.spawn(self._housekeeping.run(), "log-housekeeping")
         self._background.spawn(self._checkpoint_high_watermarks(), "high-watermark-checkpoint")
         await self._session.reach(BrokerState.RECOVERY)
-        ready = asyncio.ensure_future(self._authorizer.start())
-        await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
         self.lifecycle.set_ready_to_unfence()
         self._session.nudge()
         await self._session.reach(BrokerState.RUNNING)
+        await self._until_seen_unfenced()
+        ready = asyncio.ensure_future(self._authorizer.start())
+        await self.socket_server.enable_request_processing(dict.fromkeys(self.socket_server.acceptors, ready))
+
+    async def _until_seen_unfenced(self) -> None:
+        """Clients who find no broker in the metadata forget the one they know, and some never come back."""
+        broker_id = self._config.static.kraft.node_id
+        while (broker := self.metadata.image.cluster.brokers.get(broker_id)) is None or broker.fenced:
+            self._shown.clear()
+            await self._shown.wait()
 
     async def _settled(self) -> None:
         await self._publisher.settled()
 
     def _show(self, image: MetadataImage) -> None:
         self.replicas.image = image
+        self._shown.set()
 
     async def _follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Bring the replicas, the coordinators and the topics' configurations to an image."""

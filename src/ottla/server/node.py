@@ -1,7 +1,7 @@
 """A node: a broker and a controller in one process, started and stopped in order.
 
-Start: data directories locked → ports bound → metadata loaded, quorum led → broker registered → logs loaded → listeners
-open → unfenced. Stop: the same backward, and a clean-shutdown mark where everything was closed.
+Start: data directories locked → ports bound → metadata loaded, quorum led → broker registered → logs loaded → unfenced
+→ listeners open. Stop: the same backward, and a clean-shutdown mark where everything was closed.
 """
 
 import asyncio
