@@ -48,6 +48,8 @@ class CopyLoop:
             "bootstrap.servers": options.bootstrap,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200,
+            # Else it forgets the only broker while that is away, and waits for answers of the one it has forgotten.
+            "metadata.recovery.strategy": "none",
             "log_level": 3,
         }
         self._producer = Producer(
@@ -72,6 +74,7 @@ class CopyLoop:
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 50,
+                "topic.metadata.refresh.interval.ms": 1000,
             }
         )
 
