@@ -245,6 +245,10 @@ def _record(match: re.Match[str], hexadecimal: bool) -> DumpedRecord | None:
     return record._replace(key=key, value=value)
 
 
+_OTHERS = " [AdminClient clientId="
+"""In lines of clients that other tools have left running in the same JVM: the dump tool has none."""
+
+
 def _parse_stderr(stderr: str, gaps: list[Gap]) -> Iterator[str]:
     """Yield every line but those on gaps, which go to `gaps`; a file's first record always "follows" offset -1."""
     path: str | None = None
@@ -255,6 +259,6 @@ def _parse_stderr(stderr: str, gaps: list[Gap]) -> Iterator[str]:
             offset, next_offset = map(int, match.groups())
             if offset != -1:
                 gaps.append(Gap(path, offset, next_offset))
-        else:
+        elif _OTHERS not in line:
             path = None
             yield f"stderr: {line}"
