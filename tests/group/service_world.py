@@ -5,6 +5,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.kafka_principal import ANONYMOUS
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
@@ -20,7 +21,6 @@ from ottla.group.coordinator import GroupCoordinator
 from ottla.group.metrics import GroupMetrics, register_gauges
 from ottla.group.records import RECORD_TYPES
 from ottla.group.shard import GroupCoordinatorShard
-from ottla.group.shard_access import GROUP_METADATA_TOPIC
 from ottla.log.verification import SENTINEL, VerificationGuard
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta

@@ -7,10 +7,10 @@ import pytest
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.coordinator.java_hash import partition_for
 from ottla.group.coordinator import GroupCoordinator
-from ottla.group.shard_access import GROUP_METADATA_TOPIC
 from ottla.log.verification import VerificationGuard
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.list_groups import ListGroupsRequest

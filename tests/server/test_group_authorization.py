@@ -7,8 +7,8 @@ import pytest
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
-from ottla.group.shard_access import GROUP_METADATA_TOPIC
 from ottla.network.request import RequestContext
 from ottla.protocol.message import Message
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest

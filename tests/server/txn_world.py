@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, TypeVar
 
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.sections import GroupCoordinatorConfig, TransactionConfig
 from ottla.coordinator.batches import BatchBuilder
@@ -41,7 +42,6 @@ from ottla.protocol.messages.txn_offset_commit import (
 from ottla.records.batch import NO_SEQUENCE, batches
 from ottla.records.builder import build_batch
 from ottla.records.record import SimpleRecord, decode_records
-from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.runtime.completion import Completion
 from ottla.runtime.inline import run
 from ottla.server.coordinator_partitions import CoordinatorPartitions

@@ -9,6 +9,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.config.sections import GroupCoordinatorConfig
@@ -17,7 +18,7 @@ from ottla.coordinator.runtime import CoordinatorRuntime
 from ottla.group import refusals
 from ottla.group.heartbeat_validation import validate_consumer_group_heartbeat
 from ottla.group.shard import GroupCoordinatorShard
-from ottla.group.shard_access import GROUP_METADATA_TOPIC, ShardAccess
+from ottla.group.shard_access import ShardAccess
 from ottla.group.transactional_commits import TransactionalCommits, TransactionVerifier
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
@@ -56,9 +57,9 @@ class GroupCoordinator:
         self._runtime = runtime
         self._shards = shards = ShardAccess(runtime)
         self._config = config
-        self.startup = shards.startup
-        self.shutdown = shards.shutdown
-        self.partition_for = shards.partition_for
+        self.startup = shards.partitioner.startup
+        self.shutdown = shards.partitioner.shutdown
+        self.partition_for = shards.partitioner.partition_for
         self.commit_transactional_offsets = TransactionalCommits(shards, verifier).commit
 
     # -- the classic protocol -----------------------------------------------------------------------------------------

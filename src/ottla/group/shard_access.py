@@ -1,13 +1,13 @@
 """Finds the shard of a group, runs operations there, and turns whatever goes wrong into an answer."""
 
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, KafkaError
+from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.coordinator.errors import coordinator_error
-from ottla.coordinator.java_hash import partition_for
+from ottla.coordinator.partitioner import CoordinatorPartitioner
 from ottla.coordinator.result import CoordinatorResult
 from ottla.coordinator.runtime import CoordinatorRuntime
 from ottla.coordinator.shard_context import TransactionalAppend
@@ -16,9 +16,6 @@ from ottla.runtime.completion import Completion
 from ottla.runtime.completion_chain import gather, recover, then
 
 T = TypeVar("T")
-
-GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
-_NOT_STARTED: Final = 0
 
 Answer = Callable[[KafkaError], T]
 Write = Callable[[GroupCoordinatorShard, int], CoordinatorResult[T]]
@@ -30,37 +27,18 @@ DeferredWrite = Callable[[GroupCoordinatorShard, Callable[[T], None], int], Coor
 class ShardAccess:
     """The ``answer`` of each method makes a response of an error, which is in words that clients know."""
 
-    __slots__ = ("_num_partitions", "runtime")
+    __slots__ = ("partitioner", "runtime")
 
     def __init__(self, runtime: CoordinatorRuntime[GroupCoordinatorShard]) -> None:
         self.runtime = runtime
-        self._num_partitions = _NOT_STARTED
-
-    def startup(self, num_partitions: int) -> None:
-        """A group belongs to one of so many partitions of __consumer_offsets."""
-        assert num_partitions > 0
-        self._num_partitions = num_partitions
-
-    def shutdown(self) -> None:
-        """COORDINATOR_NOT_AVAILABLE from now on."""
-        self._num_partitions = _NOT_STARTED
-
-    def partition_for(self, group_id: str) -> int:
-        """The partition that a group belongs to; COORDINATOR_NOT_AVAILABLE before the start and after the end."""
-        if self._num_partitions == _NOT_STARTED:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available.")
-        return partition_for(group_id, self._num_partitions)
-
-    def topic_partition_for(self, group_id: str) -> TopicPartition:
-        """As ``partition_for``."""
-        return TopicPartition(GROUP_METADATA_TOPIC, self.partition_for(group_id))
+        self.partitioner = CoordinatorPartitioner(GROUP_METADATA_TOPIC)
 
     def write(
         self, group_id: str, operation: Write[T], answer: Answer[T], transaction: TransactionalAppend | None = None
     ) -> Completion[T]:
         """Run an operation on the shard of a group."""
         try:
-            topic_partition = self.topic_partition_for(group_id)
+            topic_partition = self.partitioner.topic_partition_for(group_id)
         except KafkaError as error:
             return Completion.done(answer(error))
         return recover(
@@ -80,7 +58,7 @@ class ShardAccess:
                 respond(answer(coordinator_error(done.error)))
 
         try:
-            topic_partition = self.topic_partition_for(group_id)
+            topic_partition = self.partitioner.topic_partition_for(group_id)
         except KafkaError as error:
             respond(answer(error))
         else:
@@ -92,7 +70,7 @@ class ShardAccess:
     def read(self, group_id: str, operation: Read[T], answer: Answer[T]) -> Completion[T]:
         """Ask the shard of a group."""
         try:
-            topic_partition = self.topic_partition_for(group_id)
+            topic_partition = self.partitioner.topic_partition_for(group_id)
         except KafkaError as error:
             return Completion.done(answer(error))
         return recover(self.runtime.read(topic_partition, operation), lambda error: answer(coordinator_error(error)))
@@ -107,7 +85,7 @@ class ShardAccess:
         by_partition: dict[TopicPartition, list[str]] = {}
         try:
             for group_id in group_ids:
-                by_partition.setdefault(self.topic_partition_for(group_id), []).append(group_id)
+                by_partition.setdefault(self.partitioner.topic_partition_for(group_id), []).append(group_id)
         except KafkaError as error:
             return Completion.done(answer(list(group_ids), error.code))
 

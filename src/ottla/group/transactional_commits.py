@@ -60,7 +60,7 @@ class TransactionalCommits:
         try:
             if not request.group_id:
                 raise ApiError(ErrorCode.INVALID_GROUP_ID)
-            topic_partition = self._shards.topic_partition_for(request.group_id)
+            topic_partition = self._shards.partitioner.topic_partition_for(request.group_id)
         except KafkaError as error:
             return Completion.done(answer(error))
         self._verifier.start_verification(

@@ -21,6 +21,7 @@ from ottla.common.errors import (
     KafkaError,
     KafkaStorageError,
 )
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log.producer_append import TV_UNKNOWN
@@ -31,7 +32,6 @@ from ottla.replication.append_result import AppendResult
 from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
 from ottla.replication.delayed_produce import DelayedProduce
 from ottla.replication.hosted_partitions import HostedPartitions
-from ottla.replication.internal_topics import INTERNAL_TOPICS
 from ottla.replication.partition import Partition
 from ottla.replication.purgatories import Purgatories
 from ottla.runtime.port import Runtime

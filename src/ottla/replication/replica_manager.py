@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.manager import LogManager
 from ottla.log.transaction_operation import TransactionSupportedOperation
@@ -20,7 +21,6 @@ from ottla.replication.appender import Appender, Entry, Respond
 from ottla.replication.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsResult
 from ottla.replication.delayed_fetch import DelayedFetch
 from ottla.replication.hosted_partitions import HostedPartitions
-from ottla.replication.internal_topics import INTERNAL_TOPICS
 from ottla.replication.log_dirs import LogDirs
 from ottla.replication.log_reader import LogReader
 from ottla.replication.partition import Partition

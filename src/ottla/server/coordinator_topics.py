@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.config.kafka_config import KafkaConfig
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
-from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 
 def coordinator_topics(config: KafkaConfig) -> Mapping[str, Callable[[], CreatableTopic]]:

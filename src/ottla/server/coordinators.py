@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Final, TypeVar
 
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.coordinator.batches import BatchBuilder
@@ -21,7 +22,6 @@ from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metrics.registry import Registry
 from ottla.network.request import RequestContext
-from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.replication.replica_manager import ReplicaManager
 from ottla.runtime.port import Runtime
 from ottla.server.authorizer import AclOperation, Authorizer, ResourceType

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.metadata.endpoint import Endpoint
 from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from ottla.metadata.image.metadata import MetadataImage
@@ -13,7 +14,6 @@ from ottla.metadata.manifest import LoaderManifest
 from ottla.metadata.partition_registration import PartitionRegistration
 from ottla.protocol.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 NO_LEADER: Final = -1
 
 

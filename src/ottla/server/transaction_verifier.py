@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import TRANSACTION_STATE_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.metadata.image.metadata import MetadataImage
@@ -20,7 +21,6 @@ from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from ottla.replication.internal_topics import TRANSACTION_STATE_TOPIC
 from ottla.replication.ports import Verified
 from ottla.runtime.completion import Completion
 from ottla.runtime.port import Runtime

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple, Protocol
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.control import ControlRecordType, EndTransactionMarker, end_transaction_batch
 from ottla.replication.append_result import AppendResult
 from ottla.replication.appender import ACKS_ALL, Entry
-from ottla.replication.internal_topics import GROUP_METADATA_TOPIC
 from ottla.replication.replica_manager import ReplicaManager
 from ottla.runtime.completion import Completion
 from ottla.runtime.port import Clock

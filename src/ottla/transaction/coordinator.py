@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.sections import TransactionConfig
 from ottla.metrics.registry import Registry
@@ -29,8 +30,6 @@ from ottla.transaction.transaction_shards import TransactionShards
 from ottla.transaction.transaction_version import TransactionVersion
 
 T = TypeVar("T")
-
-GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 
 INIT_PRODUCER_ID_FENCED: Final = 4
 END_TXN_FENCED: Final = 2
@@ -64,9 +63,9 @@ class TransactionCoordinator:
         )
         self.new_shard = shards.new_shard
         self.run_on = shards.run_on
-        self.startup = shards.startup
-        self.shutdown = shards.shutdown
-        self.partition_for = shards.partition_for
+        self.startup = shards.partitioner.startup
+        self.shutdown = shards.partitioner.shutdown
+        self.partition_for = shards.partitioner.partition_for
         self.on_election = shards.on_election
         self.on_resignation = shards.on_resignation
         self.on_metadata = shards.on_metadata
@@ -197,7 +196,7 @@ class TransactionCoordinator:
         """The transactions of all shards here; COORDINATOR_LOAD_IN_PROGRESS while one is being loaded."""
 
         def look() -> Completion[list_transactions.ListTransactionsResponse]:
-            self._shards.check_started()
+            self._shards.partitioner.check_started()
             wanted, unknown = transaction_filter(request)
             found = self._shards.runtime.read_all(wanted.list)
             return then(

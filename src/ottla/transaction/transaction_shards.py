@@ -5,13 +5,13 @@ are all written, the shard notes that the transaction is complete.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from ottla.common.error_code import ErrorCode
-from ottla.common.errors import ApiError, InvalidRequestError
+from ottla.common.errors import InvalidRequestError
+from ottla.common.internal_topics import TRANSACTION_STATE_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.sections import TransactionConfig
-from ottla.coordinator.java_hash import partition_for
+from ottla.coordinator.partitioner import CoordinatorPartitioner
 from ottla.coordinator.result import CoordinatorResult
 from ottla.coordinator.runtime import CoordinatorRuntime
 from ottla.coordinator.timers import Timers
@@ -27,9 +27,6 @@ from ottla.transaction.ports import GenerateProducerId
 from ottla.transaction.shard import TransactionCoordinatorShard
 
 T = TypeVar("T")
-
-TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
-_NOT_STARTED: Final = 0
 
 Decision = Callable[[TransactionCoordinatorShard, int | None, int], CoordinatorResult[Outcome | NeedsProducerId]]
 """An operation that may need a new producer id, at a time in ms."""
@@ -51,7 +48,7 @@ class TransactionShards:
         self._metrics = metrics
         self._markers = MarkerDispatch(marker_sender, self._complete)
         self._runtime: CoordinatorRuntime[TransactionCoordinatorShard] | None = None
-        self._num_partitions = _NOT_STARTED
+        self.partitioner = CoordinatorPartitioner(TRANSACTION_STATE_TOPIC)
 
     def new_shard(
         self, topic_partition: TopicPartition, leader_epoch: int, timers: Timers
@@ -64,25 +61,6 @@ class TransactionShards:
     def run_on(self, runtime: CoordinatorRuntime[TransactionCoordinatorShard]) -> None:
         """Take the runtime that has been made with ``new_shard``."""
         self._runtime = runtime
-
-    def startup(self, num_partitions: int) -> None:
-        """A transactional id belongs to one of so many partitions of __transaction_state."""
-        assert num_partitions > 0
-        self._num_partitions = num_partitions
-
-    def shutdown(self) -> None:
-        """COORDINATOR_NOT_AVAILABLE from now on."""
-        self._num_partitions = _NOT_STARTED
-
-    def check_started(self) -> None:
-        """COORDINATOR_NOT_AVAILABLE before the start and after the end."""
-        if self._num_partitions == _NOT_STARTED:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the transaction coordinator is not started")
-
-    def partition_for(self, transactional_id: str) -> int:
-        """The partition of __transaction_state that a transactional id belongs to."""
-        self.check_started()
-        return partition_for(transactional_id, self._num_partitions)
 
     # -- leadership and metadata --------------------------------------------------------------------------------------
 
@@ -150,7 +128,7 @@ class TransactionShards:
     def _topic_partition_for(self, transactional_id: str) -> TopicPartition:
         if not transactional_id:
             raise InvalidRequestError("a transactional id is not empty")
-        return TopicPartition(TRANSACTION_STATE_TOPIC, self.partition_for(transactional_id))
+        return self.partitioner.topic_partition_for(transactional_id)
 
     # -- effects ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +138,7 @@ class TransactionShards:
 
     def abort_timed_out(self, transactional_id: str, producer: ProducerIdAndEpoch) -> None:
         """See :class:`ottla.transaction.ports.TransactionEffects`. What fails, the shard's next look finds again."""
-        if self._num_partitions == _NOT_STARTED:
+        if not self.partitioner.is_started:
             return
         self.decide(
             transactional_id,

@@ -10,6 +10,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
@@ -22,7 +23,6 @@ from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from ottla.replication.internal_topics import INTERNAL_TOPICS
 from ottla.server.api import Api
 from ottla.server.authorizer import AclOperation, ResourceType, require_cluster
 from ottla.server.services import BrokerServices

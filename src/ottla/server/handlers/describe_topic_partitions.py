@@ -4,6 +4,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRequestError, KafkaError
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.controller.topic_names import validate_topic_name
 from ottla.metadata.image.topics import TopicImage
 from ottla.network.request import RequestContext
@@ -17,7 +18,7 @@ from ottla.protocol.messages.describe_topic_partitions import (
 )
 from ottla.server.api import Api
 from ottla.server.authorizer import AclOperation, ResourceType, authorized_operations
-from ottla.server.metadata_cache import INTERNAL_TOPICS, ListenerView
+from ottla.server.metadata_cache import ListenerView
 from ottla.server.services import BrokerServices
 
 

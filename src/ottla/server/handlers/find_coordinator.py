@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
+from ottla.common.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from ottla.replication.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from ottla.server.api import Api
 from ottla.server.authorizer import AclOperation, ResourceType, require_cluster
 from ottla.server.metadata_cache import Node

@@ -9,6 +9,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRequestError, KafkaError
+from ottla.common.internal_topics import INTERNAL_TOPICS
 from ottla.common.uuid import ZERO_UUID
 from ottla.controller.topic_names import validate_topic_name
 from ottla.network.request import RequestContext
@@ -27,7 +28,6 @@ from ottla.server.authorizer import (
     ResourceType,
     authorized_operations,
 )
-from ottla.server.metadata_cache import INTERNAL_TOPICS
 from ottla.server.services import BrokerServices
 
 _BY_TOPIC_ID: Final = 12
