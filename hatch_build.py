@@ -14,8 +14,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
     "coordinator/batches",
+    "coordinator/commit_queue",
     "coordinator/errors",
     "coordinator/java_hash",
+    "coordinator/partitioner",
     "coordinator/record",
     "coordinator/record_serde",
     "coordinator/runtime",

@@ -9,18 +9,17 @@ followers, reads and operations without records wait for the appends before them
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.coordinator.batches import BatchBuilder
+from ottla.coordinator.commit_queue import CommitQueue, Uncommitted
 from ottla.coordinator.errors import coordinator_error, load_in_progress, not_coordinator
-from ottla.coordinator.ports import PartitionWriter
+from ottla.coordinator.ports import Acknowledge, PartitionWriter
 from ottla.coordinator.result import CoordinatorResult, TimerOperation
 from ottla.coordinator.runtime_metrics import CoordinatorRuntimeMetrics
 from ottla.coordinator.shard import CoordinatorShard
@@ -61,24 +60,14 @@ class TransactionalAppend(NamedTuple):
 _NOT_TRANSACTIONAL: Final = TransactionalAppend()
 
 
-@dataclass(slots=True, eq=False)
-class _Uncommitted:
-    """Something in the log, up to an offset, that is not committed yet, and who waits for it."""
-
-    end_offset: int = -1
-    waiting: list[Callable[[KafkaError | None], None]] = field(default_factory=list)
-    is_settled: bool = False
-    error: KafkaError | None = None
-
-
 class ShardContext(Generic[S]):
     """See the module."""
 
     __slots__ = (
         "_batches",
         "_clock",
+        "_commits",
         "_metrics",
-        "_uncommitted",
         "_writer",
         "leader_epoch",
         "shard",
@@ -108,18 +97,14 @@ class ShardContext(Generic[S]):
         self._batches = batches
         self._clock = clock
         self._metrics = metrics
-        self._uncommitted: deque[_Uncommitted] = deque()
+        self._commits = CommitQueue(partial(writer.await_committed, topic_partition))
 
     # -- transitions --------------------------------------------------------------------------------------------------
 
     def activate(self, end_offset: int, image: MetadataImage) -> None:
         """Everything below ``end_offset`` has been replayed, whether it is committed or not."""
         assert self.state is CoordinatorState.LOADING
-        loaded = _Uncommitted(end_offset)
-        if not self._writer.await_committed(
-            self.topic_partition, end_offset, lambda error: self._settle(loaded, error)
-        ):
-            self._uncommitted.append(loaded)
+        self._commits.expect(end_offset)
         self.state = CoordinatorState.ACTIVE
         self.shard.on_loaded(image, self._clock.now_ms())
 
@@ -133,11 +118,7 @@ class ShardContext(Generic[S]):
         was_active = self.state is CoordinatorState.ACTIVE
         self.state = CoordinatorState.CLOSED
         self.timers.clear()
-        uncommitted, self._uncommitted = self._uncommitted, deque()
-        for entry in uncommitted:
-            entry.is_settled = True
-            for release in entry.waiting:
-                release(not_coordinator())
+        self._commits.close()
         if was_active:
             self.shard.on_unloaded()
 
@@ -193,7 +174,7 @@ class ShardContext(Generic[S]):
         marker = EndTransactionMarker(
             ControlRecordType.COMMIT if committed else ControlRecordType.ABORT, coordinator_epoch
         )
-        uncommitted = _Uncommitted()
+        uncommitted = Uncommitted(self._commits)
         try:
             self.require_active()
             batch = end_transaction_batch(
@@ -202,7 +183,7 @@ class ShardContext(Generic[S]):
             appended = self._writer.append(
                 self.topic_partition,
                 batch,
-                lambda error: self._settle(uncommitted, error),
+                uncommitted.acknowledge,
                 transaction_version=transaction_version,
             )
         except KafkaError as error:
@@ -210,8 +191,7 @@ class ShardContext(Generic[S]):
             return completion
         self.shard.replay_end_transaction_marker(producer_id, producer_epoch, committed=committed)
         if not appended.is_committed:
-            uncommitted.end_offset = appended.base_offset + 1
-            self._uncommitted.append(uncommitted)
+            self._commits.add(uncommitted, appended.base_offset + 1)
         self._release_when_committed(_answer(completion, None))
         return completion
 
@@ -263,18 +243,17 @@ class ShardContext(Generic[S]):
         topic_partition, shard = self.topic_partition, self.shard
         max_bytes = 0 if result.is_atomic else self._writer.max_batch_bytes(topic_partition)
         for records, batch in self._batches.build(result.records, now_ms, producer_id, producer_epoch, max_bytes):
-            uncommitted = _Uncommitted()
+            uncommitted = Uncommitted(self._commits)
             started_us = self._metrics.now_us()
             offset, is_committed = self._writer.append(
                 topic_partition,
                 batch,
-                lambda error, entry=uncommitted: self._settle(entry, error),  # type: ignore[misc]
+                uncommitted.acknowledge,
                 verification_guard=guard,
             )
             self._metrics.flush.record(self._metrics.now_us() - started_us)
             if not is_committed:
-                uncommitted.end_offset = offset + len(records)
-                self._uncommitted.append(uncommitted)
+                self._commits.add(uncommitted, offset + len(records))
             if result.replay:
                 for record in records:
                     shard.replay(offset, producer_id, producer_epoch, record)
@@ -282,9 +261,9 @@ class ShardContext(Generic[S]):
 
     # -- releasing ----------------------------------------------------------------------------------------------------
 
-    def _release_when_committed(self, release: Callable[[KafkaError | None], None]) -> None:
+    def _release_when_committed(self, release: Acknowledge) -> None:
         """Release an answer now, or when the last append before it is committed."""
-        if not self._uncommitted:
+        if self._commits.is_empty:
             release(None)
             return
         started_us = self._metrics.now_us()
@@ -293,43 +272,14 @@ class ShardContext(Generic[S]):
             self._metrics.event_purgatory.record(self._metrics.now_us() - started_us)
             release(error)
 
-        self._uncommitted[-1].waiting.append(released)
-
-    def _settle(self, entry: _Uncommitted, error: KafkaError | None) -> None:
-        """An append is committed or given up: release, in the order of the log, what waits for it.
-
-        One that took too long is answered so; but it is in the log, and whoever comes later still has to wait for it.
-        """
-        if entry.is_settled:
-            return  # the shard was closed meanwhile
-        if error is not None and error.code == ErrorCode.REQUEST_TIMED_OUT:
-            waiting, entry.waiting = entry.waiting, []
-            for release in waiting:
-                release(coordinator_error(error))
-            try:
-                if not self._writer.await_committed(
-                    self.topic_partition, entry.end_offset, lambda later: self._settle(entry, later)
-                ):
-                    return
-                error = None
-            except KafkaError as lost:
-                error = lost
-        entry.is_settled = True
-        entry.error = None if error is None else coordinator_error(error)
-        uncommitted = self._uncommitted
-        while uncommitted and uncommitted[0].is_settled:
-            settled = uncommitted.popleft()
-            for release in settled.waiting:
-                release(settled.error)
+        self._commits.release_after_last(released)
 
 
-def _answer(completion: Completion[T], response: T) -> Callable[[KafkaError | None], None]:
+def _answer(completion: Completion[T], response: T) -> Acknowledge:
     return lambda error: completion.complete(response) if error is None else completion.fail(error)
 
 
-def _both(
-    first: Callable[[KafkaError | None], None], second: Callable[[KafkaError | None], None]
-) -> Callable[[KafkaError | None], None]:
+def _both(first: Acknowledge, second: Acknowledge) -> Acknowledge:
     def release(error: KafkaError | None) -> None:
         first(error)
         second(error)
