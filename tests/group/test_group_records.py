@@ -10,7 +10,7 @@ from ottla.common.uuid import Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.record_serde import RecordSerde, UnknownRecordTypeError
 from ottla.group import record_helpers as helpers
-from ottla.group.offsets.offset_and_metadata import OffsetAndMetadata
+from ottla.group.record_encoding import encode_group_record
 from ottla.group.records import (
     RECORD_TYPES,
     ClassicMemberMetadata,
@@ -57,6 +57,7 @@ def test_apache_reads_our_records_and_writes_the_same_bytes(oracle: Oracle, tmp_
     for record in records:
         written_key, written_value = SERDE.encode(record)
         assert SERDE.decode(written_key, written_value) == record
+        assert encode_group_record(record) == (written_key, written_value)
         lines.append(f"{written_key.hex()}|{'-' if written_value is None else written_value.hex()}")
     file = tmp_path / "records"
     file.write_text("\n".join(lines) + "\n")
@@ -78,13 +79,25 @@ def test_a_member_that_speaks_the_consumer_protocol_says_so() -> None:
 
 
 def test_offsets_are_written_in_the_version_that_holds_them() -> None:
-    plain = helpers.new_offset_commit_record("g", "t", 1, OffsetAndMetadata(7, 3, "m", 5, topic_id=TOPIC_ID))
+    plain = helpers.new_offset_commit_record(
+        "g", "t", 1, offset=7, leader_epoch=3, metadata="m", commit_timestamp_ms=5, topic_id=TOPIC_ID
+    )
     assert plain == CoordinatorRecord(
         OffsetCommitKey(group="g", topic="t", partition=1),
         OffsetCommitValue(offset=7, leader_epoch=3, metadata="m", commit_timestamp=5, topic_id=TOPIC_ID),
         4,
     )
-    expiring = helpers.new_offset_commit_record("g", "t", 1, OffsetAndMetadata(7, 3, "m", 5, 900, TOPIC_ID))
+    expiring = helpers.new_offset_commit_record(
+        "g",
+        "t",
+        1,
+        offset=7,
+        leader_epoch=3,
+        metadata="m",
+        commit_timestamp_ms=5,
+        expire_timestamp_ms=900,
+        topic_id=TOPIC_ID,
+    )
     assert expiring.version == 1
     assert SERDE.decode(*SERDE.encode(expiring)).value == OffsetCommitValue(
         offset=7, metadata="m", commit_timestamp=5, expire_timestamp=900
@@ -141,7 +154,7 @@ class _Member:
 
 def _one_of_each() -> list[CoordinatorRecord]:
     return [
-        helpers.new_offset_commit_record("g", "t", 1, OffsetAndMetadata(7, topic_id=TOPIC_ID)),
+        helpers.new_offset_commit_record("g", "t", 1, offset=7, topic_id=TOPIC_ID),
         helpers.new_offset_commit_tombstone_record("g", "t", 1),
         helpers.new_empty_group_metadata_record("g", 12),
         helpers.new_group_metadata_tombstone_record("g"),

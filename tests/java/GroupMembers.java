@@ -103,7 +103,8 @@ public class GroupMembers {
             configs.put("fetch.max.wait.ms", 100);
             configs.put("metadata.max.age.ms", 1000);
             configs.put("reconnect.backoff.max.ms", 500);
-            configs.put("default.api.timeout.ms", 20000);
+            // Longer than a broker is away in any test, on however busy a machine: to give up is an error to the test.
+            configs.put("default.api.timeout.ms", 120000);
             configs.put("client.id", name);
             if (!spec.get("instance_id").isNull()) {
                 configs.put("group.instance.id", spec.get("instance_id").asText());
@@ -151,6 +152,7 @@ public class GroupMembers {
             } else {
                 consumer.close();
             }
+            consumer = null;  // what it holds would stay in memory with its member, till all tests are done
             tell(event("closed"));
         }
 

@@ -10,6 +10,7 @@ from ottla.common.errors import KafkaError
 from ottla.common.internal_topics import GROUP_METADATA_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.request import RequestContext
+from ottla.protocol.codec import encode
 from ottla.protocol.message import Message
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -157,6 +158,15 @@ def test_commits(version: int) -> None:
     assert partition_codes(Services(READ_GROUP).ask(api, version, commit_request()).topics) == [GROUP_DENIED]
     assert partition_codes(Services(READ_TOPIC).ask(api, version, commit_request()).topics) == [TOPIC_DENIED]
     assert partition_codes(Services(set()).ask(api, version, commit_request()).topics) == [ErrorCode.NONE]
+
+
+@pytest.mark.parametrize("version", [8, 10])
+@pytest.mark.parametrize("denied", [READ_GROUP, READ_TOPIC])
+def test_the_short_cut_of_a_commit_leaves_refusals_to_the_handler(version: int, denied: Denied) -> None:
+    body = memoryview(encode(commit_request(), version))
+    request: Any = SimpleNamespace(header=context(version).header, body=body)
+    assert not offset_commit.commit_single(Services(denied), request)  # type: ignore[arg-type]
+    assert request.body is body
 
 
 @pytest.mark.parametrize("version", range(1, 11))

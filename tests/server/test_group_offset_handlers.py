@@ -69,6 +69,17 @@ def test_commits_by_id(wire: Wire, group: str, topic: str, topic_id: Uuid) -> No
     assert offsets_in(found.topics) == {(topic, 0): (5, 0)}
 
 
+@pytest.mark.parametrize("version", range(2, 11))
+def test_commits_of_one_offset(wire: Wire, group: str, topic: str, topic_id: Uuid, version: int) -> None:
+    known: str | Uuid = topic_id if version >= 10 else topic
+    assert commit(wire, group, {(known, 1): 5}, version, metadata="kept") == {(known, 1): 0}
+    assert commit(wire, group, {(known, 9): 5}, version) == {(known, 9): UNKNOWN}
+    unknown, code = (NOBODYS_ID, ErrorCode.UNKNOWN_TOPIC_ID) if version >= 10 else (f"{topic}-of-nobody", UNKNOWN)
+    assert commit(wire, group, {(unknown, 0): 5}, version) == {(unknown, 0): code}
+    (found,) = wire.ask(fetch_request(group, {topic: [1]}, 5), 5).topics
+    assert [(one.committed_offset, one.metadata) for one in found.partitions] == [(5, "kept")]
+
+
 @pytest.mark.parametrize("version", [2, 9])
 def test_nothing_to_commit(wire: Wire, group: str, topic: str, version: int) -> None:
     assert commit(wire, group, {}, version) == {}

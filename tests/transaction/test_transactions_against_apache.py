@@ -312,7 +312,7 @@ def test_apache_goes_on_where_we_stopped(apache: ApacheBroker) -> None:
     states = states_of_every_kind()
     records = [new_transaction_record(one, TransactionVersion.TV_2) for one in states]
     records.append(new_transaction_tombstone_record(states[-1].prepare_dead()))
-    ((_, batch),) = BatchBuilder().build(records, WRITTEN_MS, -1, -1)
+    batch = BatchBuilder().build(records, WRITTEN_MS, -1, -1)
     append(apache.partition_dir(*PARTITION), batch)
     for one in states[:-1]:
         world.write_state(one)

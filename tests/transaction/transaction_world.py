@@ -165,7 +165,7 @@ class TransactionWorld:
     def write_state(self, metadata: TransactionMetadata, version: TransactionVersion = TransactionVersion.TV_2) -> None:
         """Put a state into the log before it is loaded, as an earlier coordinator would have."""
         records = [new_transaction_record(metadata, version)]
-        ((_, batch),) = BatchBuilder().build(records, self.time_ms, -1, -1)
+        batch = BatchBuilder().build(records, self.time_ms, -1, -1)
         self.log.append(PARTITION, batch, lambda _: None)
         self.log.waiting.clear()
         self.log.high_watermark = self.log.end_offset

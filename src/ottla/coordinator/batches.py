@@ -1,6 +1,6 @@
 """Record batches of a coordinator, byte for byte as Apache's writes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ottla.coordinator.record import CoordinatorRecord
@@ -14,40 +14,61 @@ _RECORD_OVERHEAD_BYTES: Final = 32
 """More than lengths, deltas and attributes of a record take."""
 
 
+EncodeRecord = Callable[[CoordinatorRecord], tuple[bytes, bytes | None]]
+"""The bytes of a record's key and value."""
+
+
 class BatchBuilder:
     """Puts records into batches.
 
     ``base_sequence`` is what Apache's coordinator puts there, which nobody reads: 0 for groups, -1 for transactions.
+    ``encode`` says what :meth:`RecordSerde.encode` says, perhaps sooner.
     """
 
-    __slots__ = ("_base_sequence", "_compression")
+    __slots__ = ("_base_sequence", "_compression", "_encode")
 
-    def __init__(self, *, base_sequence: int = NO_SEQUENCE, compression: int = Compression.NONE) -> None:
+    def __init__(
+        self,
+        *,
+        base_sequence: int = NO_SEQUENCE,
+        compression: int = Compression.NONE,
+        encode: EncodeRecord = RecordSerde.encode,
+    ) -> None:
         self._base_sequence = base_sequence
         self._compression = compression
+        self._encode = encode
 
     def build(
+        self, records: Sequence[CoordinatorRecord], timestamp_ms: int, producer_id: int, producer_epoch: int
+    ) -> bytearray:
+        """One batch of all the records."""
+        encoded = []
+        for position, record in enumerate(records):
+            key, value = self._encode(record)
+            encoded.append(encode_record(position, 0, key, value))
+        return self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
+
+    def build_several(
         self,
         records: Sequence[CoordinatorRecord],
         timestamp_ms: int,
         producer_id: int,
         producer_epoch: int,
-        max_bytes: int = 0,
+        max_bytes: int,
     ) -> Iterator[tuple[Sequence[CoordinatorRecord], bytearray]]:
-        """One batch, or with ``max_bytes`` as many as it takes; each with the records in it.
+        """As many batches of up to ``max_bytes`` as it takes; each with the records in it.
 
         Batches are made one at a time: those before one that is refused have been appended.
         """
         start, size = 0, HEADER_BYTES
         encoded: list[bytes] = []
         for position, record in enumerate(records):
-            key, value = RecordSerde.encode(record)
-            if max_bytes:
-                record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_BYTES
-                if encoded and size + record_bytes > max_bytes:
-                    yield records[start:position], self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
-                    start, size, encoded = position, HEADER_BYTES, []
-                size += record_bytes
+            key, value = self._encode(record)
+            record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_BYTES
+            if encoded and size + record_bytes > max_bytes:
+                yield records[start:position], self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
+                start, size, encoded = position, HEADER_BYTES, []
+            size += record_bytes
             encoded.append(encode_record(position - start, 0, key, value))
         yield records[start:], self._batch(encoded, timestamp_ms, producer_id, producer_epoch)
 

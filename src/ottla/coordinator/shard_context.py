@@ -9,7 +9,7 @@ followers, reads and operations without records wait for the appends before them
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ from ottla.coordinator.batches import BatchBuilder
 from ottla.coordinator.commit_queue import CommitQueue, Uncommitted
 from ottla.coordinator.errors import coordinator_error, load_in_progress, not_coordinator
 from ottla.coordinator.ports import Acknowledge, PartitionWriter
+from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.result import CoordinatorResult, TimerOperation
 from ottla.coordinator.runtime_metrics import CoordinatorRuntimeMetrics
 from ottla.coordinator.shard import CoordinatorShard
@@ -227,37 +228,57 @@ class ShardContext(Generic[S]):
         self, result: CoordinatorResult[T], transaction: TransactionalAppend, now_ms: int, completion: Completion[T]
     ) -> None:
         """Append, replay, and release the answer; see :class:`CoordinatorResult`."""
-        release = _answer(completion, result.response)
-        if result.on_committed is not None:
-            release = _both(result.on_committed, release)
+        on_committed = result.on_committed
         try:
             if result.records:
                 self._append(result, transaction, now_ms)
         except KafkaError as error:
-            release(coordinator_error(error))
-        else:
-            self._release_when_committed(release)
+            refused = coordinator_error(error)
+            if on_committed is not None:
+                on_committed(refused)
+            completion.fail(refused)
+            return
+        if not self._commits.is_empty:
+            answer = _answer(completion, result.response)
+            self._release_when_committed(answer if on_committed is None else _both(on_committed, answer))
+            return
+        if on_committed is not None:
+            on_committed(None)
+        completion.complete(result.response)
 
     def _append(self, result: CoordinatorResult[Any], transaction: TransactionalAppend, now_ms: int) -> None:
+        producer_id, producer_epoch, _guard = transaction
+        batches, records = self._batches, result.records
+        if result.is_atomic:
+            batch = batches.build(records, now_ms, producer_id, producer_epoch)
+            self._append_batch(batch, records, transaction, replay=result.replay)
+            return
+        max_bytes = self._writer.max_batch_bytes(self.topic_partition)
+        for some, batch in batches.build_several(records, now_ms, producer_id, producer_epoch, max_bytes):
+            self._append_batch(batch, some, transaction, replay=result.replay)
+
+    def _append_batch(
+        self,
+        batch: bytearray,
+        records: Sequence[CoordinatorRecord],
+        transaction: TransactionalAppend,
+        *,
+        replay: bool,
+    ) -> None:
         producer_id, producer_epoch, guard = transaction
-        topic_partition, shard = self.topic_partition, self.shard
-        max_bytes = 0 if result.is_atomic else self._writer.max_batch_bytes(topic_partition)
-        for records, batch in self._batches.build(result.records, now_ms, producer_id, producer_epoch, max_bytes):
-            uncommitted = Uncommitted(self._commits)
-            started_us = self._metrics.now_us()
-            offset, is_committed = self._writer.append(
-                topic_partition,
-                batch,
-                uncommitted.acknowledge,
-                verification_guard=guard,
-            )
-            self._metrics.flush.record(self._metrics.now_us() - started_us)
-            if not is_committed:
-                self._commits.add(uncommitted, offset + len(records))
-            if result.replay:
-                for record in records:
-                    shard.replay(offset, producer_id, producer_epoch, record)
-                    offset += 1
+        metrics, uncommitted = self._metrics, Uncommitted(self._commits)
+        started_us = metrics.now_us()
+        offset, is_committed = self._writer.append(
+            self.topic_partition, batch, uncommitted.acknowledge, verification_guard=guard
+        )
+        metrics.flush.record(metrics.now_us() - started_us)
+        if not is_committed:
+            self._commits.add(uncommitted, offset + len(records))
+        if replay:
+            shard = self.shard
+            for record in records:
+                shard.replay(offset, producer_id, producer_epoch, record)
+                offset += 1
 
     # -- releasing ----------------------------------------------------------------------------------------------------
 

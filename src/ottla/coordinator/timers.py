@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Final, NamedTuple
+from typing import Final
 
 from ottla.coordinator.result import TimerOperation
 
@@ -10,15 +10,18 @@ _STALE_MAX: Final = 1024
 """How many entries of the heap may have lost their timers before they are swept out."""
 
 
-class _Timer(NamedTuple):
-    deadline_ms: int
-    operation: TimerOperation
+class _Timer:
+    __slots__ = ("deadline_ms", "operation")
+
+    def __init__(self, deadline_ms: int, operation: TimerOperation) -> None:
+        self.deadline_ms = deadline_ms
+        self.operation = operation
 
 
 class Timers:
     """One timer a key; a new one replaces the old.
 
-    Sessions are extended far more often than they end, so a later deadline costs one entry in a dict: the heap keeps
+    Sessions are extended far more often than they end, so a later deadline costs next to nothing: the heap keeps
     the earlier one, and looks again when that has come.
     """
 
@@ -44,6 +47,14 @@ class Timers:
             if not heap or deadline_ms < heap[0][0]:
                 self._on_earlier_deadline(deadline_ms)
             heappush(heap, (deadline_ms, key))
+
+    def extend(self, key: str, deadline_ms: int) -> bool:
+        """Let the timer of ``key``, if there is one that is due before, be due later; whether there is one."""
+        timer = self._timers.get(key)
+        if timer is None or timer.deadline_ms > deadline_ms:
+            return False
+        timer.deadline_ms = deadline_ms
+        return True
 
     def schedule_if_absent(self, key: str, deadline_ms: int, operation: TimerOperation) -> None:
         """As ``schedule``, unless ``key`` has a timer."""
@@ -80,9 +91,8 @@ class Timers:
 
     def shift(self, delta_ms: int) -> None:
         """The clock was set: all deadlines are as far away as they were."""
-        self._timers = {
-            key: _Timer(timer.deadline_ms + delta_ms, timer.operation) for key, timer in self._timers.items()
-        }
+        for timer in self._timers.values():
+            timer.deadline_ms += delta_ms
         self._sweep()
 
     def clear(self) -> None:

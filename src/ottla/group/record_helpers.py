@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from ottla.common.uuid import Uuid
+from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.coordinator.record import CoordinatorRecord
-from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS, OffsetAndMetadata
+from ottla.group.offsets.offset_and_metadata import NO_LEADER_EPOCH, NO_TIMESTAMP_MS
 from ottla.group.records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -110,19 +110,27 @@ class AssignedMember(Protocol):
 
 
 def new_offset_commit_record(
-    group_id: str, topic: str, partition_id: int, offset_and_metadata: OffsetAndMetadata
+    group_id: str,
+    topic: str,
+    partition_id: int,
+    *,
+    offset: int,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    metadata: str = "",
+    commit_timestamp_ms: int = 0,
+    expire_timestamp_ms: int = NO_TIMESTAMP_MS,
+    topic_id: Uuid = ZERO_UUID,
 ) -> CoordinatorRecord:
     """A committed offset."""
-    expire_timestamp_ms = offset_and_metadata.expire_timestamp_ms
     return CoordinatorRecord(
         OffsetCommitKey(group=group_id, topic=topic, partition=partition_id),
         OffsetCommitValue(
-            offset=offset_and_metadata.committed_offset,
-            leader_epoch=offset_and_metadata.leader_epoch,
-            metadata=offset_and_metadata.metadata,
-            commit_timestamp=offset_and_metadata.commit_timestamp_ms,
+            offset=offset,
+            leader_epoch=leader_epoch,
+            metadata=metadata,
+            commit_timestamp=commit_timestamp_ms,
             expire_timestamp=expire_timestamp_ms,
-            topic_id=offset_and_metadata.topic_id,
+            topic_id=topic_id,
         ),
         OFFSET_COMMIT_VALUE_VERSION
         if expire_timestamp_ms == NO_TIMESTAMP_MS

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.config.sections import GroupCoordinatorConfig
@@ -55,6 +56,7 @@ from ottla.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDel
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from ottla.protocol.single_offset_commit import SingleOffsetCommit
 
 if TYPE_CHECKING:
     from random import Random
@@ -216,6 +218,12 @@ class GroupCoordinatorShard:
     ) -> CoordinatorResult[OffsetCommitResponse]:
         """OffsetCommit."""
         return self._offsets.commit_offset(request, context.header.api_version, now_ms)
+
+    def commit_single_offset(
+        self, commit: SingleOffsetCommit, api_version: int, now_ms: int
+    ) -> CoordinatorResult[ErrorCode]:
+        """OffsetCommit of one partition."""
+        return self._offsets.commit_single_offset(commit, api_version, now_ms)
 
     def commit_transactional_offset(
         self, context: RequestContext, request: TxnOffsetCommitRequest, now_ms: int

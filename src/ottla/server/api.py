@@ -1,8 +1,9 @@
 """What a handler states about its API: key, versions, listeners, and how to answer when something goes wrong.
 
 A handler is a function (services, context, body) → answer: a response message, or an awaitable of one. It raises a
-KafkaError to answer the whole request with that error. A ``raw`` handler is for the hot path: it is a function
-(services, request) that decodes and answers the network's request itself, at once or later.
+KafkaError to answer the whole request with that error. Two ways are for the hot path. A ``raw`` handler is a function
+(services, request) that decodes and answers the network's request itself, at once or later. A ``short_cut`` is one that
+does so only for plain requests, and returns False for those that it leaves, untouched, to the handler.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,6 +40,8 @@ class Api:
     advertised_from: int | None = None
     """A lower version that is advertised but refused, for clients that insist on seeing it."""
     raw: bool = False
+    """See the module."""
+    short_cut: Callable[..., bool] | None = None
     """See the module."""
 
     def answer_error(self, body: Message, error: KafkaError) -> Message:

@@ -16,6 +16,7 @@ from ottla.coordinator.runtime_metrics import CoordinatorRuntimeMetrics
 from ottla.coordinator.shard import CoordinatorShard
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.metrics import GroupMetrics, register_gauges
+from ottla.group.record_encoding import encode_group_record
 from ottla.group.records import RECORD_TYPES as GROUP_RECORD_TYPES
 from ottla.group.shard import GroupCoordinatorShard
 from ottla.metadata.image.metadata import MetadataImage
@@ -99,7 +100,11 @@ class Coordinators:
             ),
             "group-coordinator",
             RecordSerde(GROUP_RECORD_TYPES),
-            BatchBuilder(base_sequence=_GROUP_BASE_SEQUENCE, compression=config.offsets_topic_compression_codec),
+            BatchBuilder(
+                base_sequence=_GROUP_BASE_SEQUENCE,
+                compression=config.offsets_topic_compression_codec,
+                encode=encode_group_record,
+            ),
             load_buffer_bytes=config.offsets_load_buffer_size,
             commit_timeout_ms=config.offsets_commit_timeout_ms,
         )

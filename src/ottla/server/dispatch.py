@@ -7,11 +7,11 @@ UNKNOWN_SERVER_ERROR.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import InvalidRequestError, KafkaError
+from ottla.common.errors import ApiError, InvalidRequestError, KafkaError
 from ottla.network.request import ClientInformation, Request
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_request_body, response_frame
@@ -23,16 +23,6 @@ from ottla.server.client_software import is_legal_software
 from ottla.server.error_metrics import ErrorMetrics
 
 logger = logging.getLogger(__name__)
-
-
-class UnknownServerError(KafkaError):
-    """Something went wrong here that is no fault of the client's."""
-
-
-class UnsupportedVersionError(KafkaError):
-    """A version of an API that this broker does not speak."""
-
-    code = ErrorCode.UNSUPPORTED_VERSION
 
 
 class Dispatcher:
@@ -64,14 +54,9 @@ class Dispatcher:
         header = request.header
         api = self._apis[header.api_key]
         if api.raw:
-            try:
-                api.handle(self._services, request)
-            except InvalidRequestError as error:
-                self._refuse(request, error)
-            except Exception as error:
-                logger.error("Unexpected error handling %s from %s", api.key.api_name, request, exc_info=error)
-                if not request.is_answered:
-                    request.close_connection()
+            self._handle_raw(api.handle, request)
+            return
+        if api.short_cut is not None and self._handle_raw(api.short_cut, request) is not False:
             return
         if not api.lowest <= header.api_version <= api.highest:
             self._answer_unsupported(api, request)
@@ -101,6 +86,18 @@ class Dispatcher:
             else:
                 self._spawn(self._answer_later(api, request, body, answer))
 
+    def _handle_raw(self, handle: Callable[..., object], request: Request) -> object:
+        """What a handler of the hot path returns; None if it failed."""
+        try:
+            return handle(self._services, request)
+        except InvalidRequestError as error:
+            self._refuse(request, error)
+        except Exception as error:
+            logger.error("Unexpected error handling %s", request, exc_info=error)
+            if not request.is_answered:
+                request.close_connection()
+        return None
+
     def _answer_completion(self, api: Api, request: Request, body: Message, completion: Completion[Message]) -> None:
         """Answer what a coordinator has decided, at once or when it is committed, without a task for it."""
         error = completion.error
@@ -123,7 +120,7 @@ class Dispatcher:
 
     def _answer_unsupported(self, api: Api, request: Request) -> None:
         """Only ApiVersions gets here: in version 0, so that a client of any age learns what to use instead."""
-        response = api.answer_error(api.key.request_class(), UnsupportedVersionError())
+        response = api.answer_error(api.key.request_class(), ApiError(ErrorCode.UNSUPPORTED_VERSION))
         self._errors.count_response(api.key, response)
         request.send(response_frame(api.key, 0, request.header.correlation_id, response))
 
@@ -142,9 +139,8 @@ class Dispatcher:
 
     def _answer_bug(self, api: Api, request: Request, body: Message, error: Exception) -> None:
         logger.error("Unexpected error handling %s from %s", api.key.api_name, request.context, exc_info=error)
-        self._respond(
-            request, api.answer_error(body, UnknownServerError("The server experienced an unexpected error."))
-        )
+        unknown = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The server experienced an unexpected error.")
+        self._respond(request, api.answer_error(body, unknown))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -94,6 +94,8 @@ def _config(bootstrap: str, spec: MemberSpec) -> dict[str, Any]:
         "topic.metadata.refresh.interval.ms": 1000,
         "topic.metadata.propagation.max.ms": 1000,
         "reconnect.backoff.max.ms": 500,
+        # Else it forgets the only broker while that is away, and waits for answers of the one it has forgotten.
+        "metadata.recovery.strategy": "none",
         "log_level": 2,
     }
     if spec.instance_id is not None:

@@ -180,8 +180,8 @@ def python_host() -> Host:
 
 
 def java_host(oracle: Oracle) -> Host:
-    """A JVM."""
-    return Host(oracle.source_command(JAVA_SOURCE, jvm_args=("-Xmx384m",)))
+    """A JVM. It does not warn: a broker that is away is what tests are about, and failures must stay readable."""
+    return Host(oracle.source_command(JAVA_SOURCE, jvm_args=("-Xmx512m", "-Dottla.log.level=error")))
 
 
 def await_until(

@@ -67,34 +67,32 @@ def test_groups_on_one_directory(oracle: Oracle, hosts: Hosts, directory: Path, 
     before: Seen | None = None
     ends: dict[Partition, int] = {}
     marks: dict[str, int] = {}
-    crew = Crew(f"127.0.0.1:{ports.broker}", hosts)
-    for number, (name, end) in enumerate(RELAYS[relay]):
-        player = "apache" if alone else name
-        place = f"turn {number} of {relay}, {player}'s"
-        node: Node
-        if player == "apache":
-            node = oracle.broker(directory, PROPERTIES, ports)
-        else:
-            node = OttlaBroker(directory, PROPERTIES, ports)
-        with node:
-            admin = GroupAdmin(node.bootstrap)
-            admin.ends = ends
-            if before is None:
-                settle(crew, admin)
+    with Crew(f"127.0.0.1:{ports.broker}", hosts) as crew:
+        for number, (name, end) in enumerate(RELAYS[relay]):
+            player = "apache" if alone else name
+            place = f"turn {number} of {relay}, {player}'s"
+            node: Node
+            if player == "apache":
+                node = oracle.broker(directory, PROPERTIES, ports)
             else:
-                admin = admin.anew(before.groups)
-                assert look(admin) == before, place
-            work(crew, admin, number, marks)
-            before, ends = look(admin), admin.ends
-            marks = {each.name: len(each.events) for each in crew.members}
-            getattr(node, end)()
-        if player == "apache":
-            found = [line for line in node.log_lines() if COMPLAINT.search(line)]
-            assert not found, "\n".join([place, *found])
-        node.server_log.unlink()
-        assert_dumps(oracle, node, place)
-    for each in crew.members:
-        each.host.command("leave", each.name)
+                node = OttlaBroker(directory, PROPERTIES, ports)
+            with node:
+                admin = GroupAdmin(node.bootstrap)
+                admin.ends = ends
+                if before is None:
+                    settle(crew, admin)
+                else:
+                    admin = admin.anew(before.groups)
+                    assert look(admin) == before, place
+                work(crew, admin, number, marks)
+                before, ends = look(admin), admin.ends
+                marks = {each.name: len(each.events) for each in crew.members}
+                getattr(node, end)()
+            if player == "apache":
+                found = [line for line in node.log_lines() if COMPLAINT.search(line)]
+                assert not found, "\n".join([place, *found])
+            node.server_log.unlink()
+            assert_dumps(oracle, node, place)
 
 
 def settle(crew: Crew, admin: GroupAdmin) -> None:

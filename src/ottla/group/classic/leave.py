@@ -51,7 +51,7 @@ class Leave:
             rebalanced.records,
             LeaveGroupResponse(members=responses),
             rebalanced.on_committed,
-            rebalanced.replay,
+            replay=rebalanced.replay,
         )
 
     def _leave(self, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:

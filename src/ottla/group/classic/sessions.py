@@ -38,7 +38,10 @@ class Sessions:
 
     def extend(self, group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> None:
         """A member is alive: its session lasts from now on."""
-        self.schedule(group.group_id, member.member_id, now_ms + member.session_timeout_ms)
+        group_id, member_id = group.group_id, member.member_id
+        deadline_ms = now_ms + member.session_timeout_ms
+        if not self._timers.extend(heartbeat_key(group_id, member_id), deadline_ms):
+            self.schedule(group_id, member_id, deadline_ms)
 
     def schedule(self, group_id: str, member_id: str, deadline_ms: int) -> None:
         """Let a session end at a time."""

@@ -7,7 +7,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group.group import CommitPartitionValidator
-from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS, OffsetAndMetadata
+from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS
 from ottla.group.record_helpers import new_offset_commit_record
 
 
@@ -47,22 +47,43 @@ class OffsetCommitRecords:
         for partition in partitions:
             index = partition.partition_index
             metadata = partition.committed_metadata or ""
-            if _java_length(metadata) > self._metadata_max:
+            if self.is_too_large(metadata):
                 codes.append((index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
             if validate is not None:
                 validate(topic, topic_id, index)
-            offset = OffsetAndMetadata(
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                metadata,
-                self._now_ms,
-                self._expire_ms,
+            self.add_offset(
+                topic,
                 kept_id,
+                index,
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=metadata,
             )
-            self.records.append(new_offset_commit_record(self._group_id, topic, index, offset))
             codes.append((index, ErrorCode.NONE))
         return codes
+
+    def is_too_large(self, metadata: str) -> bool:
+        """Whether there is more metadata with an offset than is allowed, as Java counts it."""
+        return _java_length(metadata) > self._metadata_max
+
+    def add_offset(
+        self, topic: str, topic_id: Uuid, partition: int, *, offset: int, leader_epoch: int, metadata: str
+    ) -> None:
+        """Add an offset about which nothing is wrong."""
+        self.records.append(
+            new_offset_commit_record(
+                self._group_id,
+                topic,
+                partition,
+                offset=offset,
+                leader_epoch=leader_epoch,
+                metadata=metadata,
+                commit_timestamp_ms=self._now_ms,
+                expire_timestamp_ms=self._expire_ms,
+                topic_id=topic_id,
+            )
+        )
 
 
 def _java_length(text: str) -> int:

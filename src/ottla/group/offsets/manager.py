@@ -37,6 +37,7 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ottla.protocol.single_offset_commit import SingleOffsetCommit
 
 _NO_PRODUCER_ID: Final = -1
 _DEFAULT_RETENTION_TIME_MS: Final = -1
@@ -81,7 +82,14 @@ class OffsetMetadataManager:
         self, request: OffsetCommitRequest, api_version: int, now_ms: int
     ) -> CoordinatorResult[OffsetCommitResponse]:
         """OffsetCommit. The topics have both name and id, whichever of them the client sent."""
-        validate = self._validate_offset_commit(request, api_version, now_ms)
+        validate = self._validate_offset_commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            api_version,
+            now_ms,
+        )
         retention_ms = request.retention_time_ms
         expire_ms = NO_TIMESTAMP_MS
         if retention_ms != _DEFAULT_RETENTION_TIME_MS:
@@ -100,6 +108,35 @@ class OffsetMetadataManager:
         ]
         self._metrics.offset_commits.value += len(commit.records)
         return CoordinatorResult(commit.records, OffsetCommitResponse(topics=topics))
+
+    def commit_single_offset(
+        self, commit: SingleOffsetCommit, api_version: int, now_ms: int
+    ) -> CoordinatorResult[ErrorCode]:
+        """OffsetCommit of one partition, whose error code is the answer. The topic has both name and id."""
+        validate = self._validate_offset_commit(
+            commit.group_id,
+            commit.member_id,
+            commit.group_instance_id,
+            commit.generation_id_or_member_epoch,
+            api_version,
+            now_ms,
+        )
+        records = OffsetCommitRecords(commit.group_id, self._config.offset_metadata_max_bytes, now_ms)
+        if records.is_too_large(commit.metadata):
+            return CoordinatorResult((), ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        topic, topic_id, partition = commit.topic, commit.topic_id, commit.partition
+        if validate is not None:
+            validate(topic, topic_id, partition)
+        records.add_offset(
+            topic,
+            topic_id,
+            partition,
+            offset=commit.offset,
+            leader_epoch=commit.leader_epoch,
+            metadata=commit.metadata,
+        )
+        self._metrics.offset_commits.value += 1
+        return CoordinatorResult(records.records, ErrorCode.NONE)
 
     def commit_transactional_offset(
         self, request: TxnOffsetCommitRequest, api_version: int, now_ms: int
@@ -129,26 +166,27 @@ class OffsetMetadataManager:
         self._metrics.offset_commits.value += len(commit.records)
         return CoordinatorResult(commit.records, TxnOffsetCommitResponse(topics=topics))
 
-    def _validate_offset_commit(
-        self, request: OffsetCommitRequest, api_version: int, now_ms: int
+    def _validate_offset_commit(  # noqa: PLR0917  by position, for the hot path
+        self,
+        group_id: str,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_id: int,
+        api_version: int,
+        now_ms: int,
     ) -> CommitPartitionValidator | None:
-        generation_id = request.generation_id_or_member_epoch
-        group = self._groups.get(request.group_id)
+        group = self._groups.get(group_id)
         if group is None:
             if generation_id < 0:
                 return None  # a consumer that does not join: its group comes to be with its first offset
             if api_version >= _GROUP_ID_NOT_FOUND_FROM_VERSION:
-                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
+                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
             raise ApiError(ErrorCode.ILLEGAL_GENERATION)
         validate = group.validate_offset_commit(
-            request.member_id,
-            request.group_instance_id,
-            generation_id,
-            is_transactional=False,
-            api_version=api_version,
+            member_id, group_instance_id, generation_id, is_transactional=False, api_version=api_version
         )
         if isinstance(group, ClassicGroup) and group.state in _COMMITS_KEEP_SESSION_IN:
-            self._extend_session(group, group.members.by_id[request.member_id], now_ms)
+            self._extend_session(group, group.members.by_id[member_id], now_ms)
         return validate
 
     def _validate_transactional_offset_commit(

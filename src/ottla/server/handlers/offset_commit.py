@@ -1,6 +1,7 @@
 """OffsetCommit 2–10: a group has read so far; from version 10 on topics are named by their ids.
 
 Partitions that the client may not read, or that do not exist, have an error each; the coordinator sees the others.
+A commit of one partition, if nothing is out of the ordinary about it, takes a short cut.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -11,7 +12,7 @@ from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.group import refusals
 from ottla.metadata.image.topics import TopicImage
-from ottla.network.request import RequestContext
+from ottla.network.request import Request, RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -21,12 +22,21 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from ottla.protocol.single_offset_commit import (
+    SingleOffsetCommit,
+    read_single_offset_commit,
+    write_single_offset_commit_response,
+)
+from ottla.runtime.completion import Completion
 from ottla.runtime.completion_chain import then
 from ottla.server.api import Api
 from ottla.server.authorizer import AclOperation, ResourceType, require_group
 from ottla.server.services import BrokerServices
 
 _BY_TOPIC_ID: Final = 10
+_READ: Final = AclOperation.READ
+_GROUP: Final = ResourceType.GROUP
+_TOPIC: Final = ResourceType.TOPIC
 
 
 def handle(
@@ -59,6 +69,42 @@ def handle(
         return refused.response()
     body.topics = committable
     return then(services.group_coordinator.commit_offsets(context, body), refused.merged_with)
+
+
+def commit_single(services: BrokerServices, request: Request) -> bool:
+    """Commit one offset of a partition that exists, for a client that may; returns whether it was that."""
+    header = request.header
+    commit = read_single_offset_commit(request.body, header.api_version)
+    if commit is None:
+        return False
+    topics = services.metadata.image.topics
+    by_id = header.api_version >= _BY_TOPIC_ID
+    image = topics.by_id.get(commit.topic_id) if by_id else topics.topic(commit.topic)
+    authorize = services.authorizer.authorize
+    if (
+        image is None
+        or commit.partition not in image.partitions
+        or not authorize(request, _READ, _GROUP, commit.group_id)
+        or not authorize(request, _READ, _TOPIC, image.name)
+    ):
+        return False
+    commit.topic, commit.topic_id = image.name, image.id
+    completion = services.group_coordinator.commit_single_offset(commit, header.api_version)
+    if completion.is_done:
+        _answer_single(services, request, commit, completion)
+    else:
+        request.release_buffer()
+        completion.add_done_callback(lambda done: _answer_single(services, request, commit, done))
+    return True
+
+
+def _answer_single(
+    services: BrokerServices, request: Request, commit: SingleOffsetCommit, done: Completion[ErrorCode]
+) -> None:
+    code = done.result()
+    services.errors.count(ApiKey.OFFSET_COMMIT, (code,))
+    correlation_id = request.header.correlation_id
+    request.send((write_single_offset_commit_response(correlation_id, commit.topic_field, commit.partition, code),))
 
 
 def _resolve(services: BrokerServices, topic: OffsetCommitRequestTopic, by_id: bool) -> TopicImage | None:
@@ -120,4 +166,4 @@ def error_response(body: OffsetCommitRequest, error: KafkaError) -> OffsetCommit
     return refusals.offset_commit(body, error.code)
 
 
-APIS: Final = (Api(ApiKey.OFFSET_COMMIT, 2, 10, handle, error_response=error_response),)
+APIS: Final = (Api(ApiKey.OFFSET_COMMIT, 2, 10, handle, error_response=error_response, short_cut=commit_single),)
