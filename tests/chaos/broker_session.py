@@ -38,6 +38,7 @@ class Writer(threading.Thread):
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 50,
                 "retry.backoff.ms": 10,
+                "metadata.recovery.strategy": "none",  # else it may forget the only broker while that is away
             },
             logger=logger,
         )

@@ -29,7 +29,12 @@ def test_clients_go_on_after_a_restart(kafka_cluster: Node, topic: str, end: str
     """One producer of each library, opened before, and one consumer; records before, while it is down, and after."""
     admin = Confluent(kafka_cluster.bootstrap)
     admin.create_topic(topic, 3)
-    common = {"bootstrap.servers": kafka_cluster.bootstrap, "log_level": 2, "reconnect.backoff.max.ms": BACKOFF_MS}
+    common = {
+        "bootstrap.servers": kafka_cluster.bootstrap,
+        "log_level": 2,
+        "reconnect.backoff.max.ms": BACKOFF_MS,
+        "metadata.recovery.strategy": "none",  # else it may forget the only broker while that is away
+    }
     confluent = Producer(common | {"enable.idempotence": True, "linger.ms": 0})
     python = KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap, reconnect_backoff_max_ms=BACKOFF_MS)
     consumer = Consumer(common | {"group.id": "unused", "enable.auto.commit": False})
