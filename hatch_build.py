@@ -29,6 +29,7 @@ COMPILED = (
     "group/classic/member",
     "group/classic/members",
     "group/classic/sessions",
+    "group/consumer/group",
     "group/coordinator",
     "group/group",
     "group/group_store",
