@@ -21,7 +21,7 @@ from ottla.runtime.live import AsyncioRuntime
 from ottla.server.node import Node
 from ottla.server.storage import format_if_new
 from ottla.testing.files import BrokerFiles
-from ottla.testing.loop_thread import LoopThread
+from ottla.runtime.loop_thread import LoopThread
 
 _HOST: Final = "127.0.0.1"
 _DIRECTORY_KEYS: Final = ("log.dirs", "log.dir")
