@@ -1,0 +1,1 @@
+"""Who a client is, and how it proves it: SASL mechanisms as step machines, and TLS."""
