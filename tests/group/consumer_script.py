@@ -110,7 +110,7 @@ class Script(World):
         request = SyncGroupRequest(group_id=GROUP, member_id=member_id, generation_id=generation_id)
         return self._ask(
             f"sync|{encode(request, 5).hex()}",
-            lambda respond: self.shard.classic_group_sync(context(ApiKey.SYNC_GROUP, 5), request, respond, self.now_ms),
+            lambda respond: self.shard.classic_group_sync(request, respond, self.now_ms),
             5,
         )
 
@@ -118,7 +118,7 @@ class Script(World):
         request = HeartbeatRequest(group_id=GROUP, member_id=member_id, generation_id=generation_id)
         return self._ask(
             f"heartbeat|{encode(request, 4).hex()}",
-            lambda _respond: self.shard.classic_group_heartbeat(context(ApiKey.HEARTBEAT, 4), request, self.now_ms),
+            lambda _respond: self.shard.classic_group_heartbeat(request, self.now_ms),
             4,
         )
 
@@ -129,7 +129,7 @@ class Script(World):
         )
         return self._ask(
             f"leave|{encode(request, 5).hex()}",
-            lambda _respond: self.shard.classic_group_leave(context(ApiKey.LEAVE_GROUP, 5), request, self.now_ms),
+            lambda _respond: self.shard.classic_group_leave(request, self.now_ms),
             5,
         )
 

@@ -332,8 +332,7 @@ class World:
             assignments=list(assignments),
         )
         answers: list[SyncGroupResponse] = []
-        syncing = context(ApiKey.SYNC_GROUP, 5)
-        self.run(self.shard.classic_group_sync(syncing, request, answers.append, self.now_ms))
+        self.run(self.shard.classic_group_sync(request, answers.append, self.now_ms))
         return answers
 
     def classic_heartbeat(self, member_id: str, generation_id: int, instance_id: str | None = None) -> int:
@@ -342,9 +341,7 @@ class World:
             group_id=GROUP, generation_id=generation_id, member_id=member_id, group_instance_id=instance_id
         )
         try:
-            return self.run(
-                self.shard.classic_group_heartbeat(context(ApiKey.HEARTBEAT, 4), request, self.now_ms)
-            ).error_code
+            return self.run(self.shard.classic_group_heartbeat(request, self.now_ms)).error_code
         except KafkaError as error:
             return error.code
 
@@ -356,7 +353,7 @@ class World:
                 MemberIdentity(member_id=member_id, group_instance_id=instance_id) for member_id, instance_id in members
             ],
         )
-        return self.run(self.shard.classic_group_leave(context(ApiKey.LEAVE_GROUP, 5), request, self.now_ms))
+        return self.run(self.shard.classic_group_leave(request, self.now_ms))
 
 
 def _partitions(topic_id: Uuid, first: int, end: int) -> list[PartitionRecord]:

@@ -38,16 +38,16 @@ Ask = Callable[[GroupCoordinator, str], Completion[Any]]
 
 APIS: dict[str, tuple[Ask, Callable[[Any], int]]] = {
     "join": (lambda it, id_: it.join_group(context(9), join_request(group_id=id_)), lambda one: one.error_code),
-    "sync": (lambda it, id_: it.sync_group(context(5), SyncGroupRequest(group_id=id_)), lambda one: one.error_code),
-    "heartbeat": (lambda it, id_: it.heartbeat(context(4), HeartbeatRequest(group_id=id_)), lambda one: one.error_code),
-    "leave": (lambda it, id_: it.leave_group(context(5), leave_request(id_)), lambda one: one.error_code),
+    "sync": (lambda it, id_: it.sync_group(SyncGroupRequest(group_id=id_)), lambda one: one.error_code),
+    "heartbeat": (lambda it, id_: it.heartbeat(HeartbeatRequest(group_id=id_)), lambda one: one.error_code),
+    "leave": (lambda it, id_: it.leave_group(leave_request(id_)), lambda one: one.error_code),
     "consumer-heartbeat": (
         lambda it, id_: it.consumer_group_heartbeat(context(1), consumer_heartbeat_request(group_id=id_)),
         lambda one: one.error_code,
     ),
     "describe": (lambda it, id_: it.describe_groups(context(6), [id_]), lambda one: one[0].error_code),
     "consumer-describe": (lambda it, id_: it.consumer_group_describe(context(1), [id_]), lambda one: one[0].error_code),
-    "delete": (lambda it, id_: it.delete_groups(context(2), [id_]), lambda one: one[0].error_code),
+    "delete": (lambda it, id_: it.delete_groups([id_]), lambda one: one[0].error_code),
     "commit": (lambda it, id_: it.commit_offsets(context(9), commit_request(id_)), partition_code),
     "fetch": (
         lambda it, id_: it.fetch_offsets(context(9), fetch_request(id_), require_stable=False),
@@ -58,7 +58,7 @@ APIS: dict[str, tuple[Ask, Callable[[Any], int]]] = {
         partition_code,
     ),
     "delete-offsets": (
-        lambda it, id_: it.delete_offsets(context(0), delete_offsets_request(id_)),
+        lambda it, id_: it.delete_offsets(delete_offsets_request(id_)),
         lambda one: one.error_code,
     ),
 }
@@ -162,7 +162,7 @@ def test_the_bounds_of_session_timeouts(session_timeout_ms: int, is_allowed: boo
 
 
 def test_a_group_that_nobody_knows_has_no_members_to_leave() -> None:
-    answer = ServiceWorld().coordinator.leave_group(context(5), leave_request()).result()
+    answer = ServiceWorld().coordinator.leave_group(leave_request()).result()
     assert answer.error_code == ErrorCode.NONE
     (member,) = answer.members
     assert (member.member_id, member.group_instance_id) == ("m", "i")
@@ -201,11 +201,11 @@ def test_many_groups_at_once() -> None:
     assert sorted(one.group_id for one in described) == sorted(asked)
     listed = world.coordinator.list_groups(context(5), ListGroupsRequest()).result()
     assert sorted(one.group_id for one in listed.groups) == sorted(group_ids)
-    deleted = world.coordinator.delete_groups(context(2), asked).result()
+    deleted = world.coordinator.delete_groups(asked).result()
     missing = ErrorCode.GROUP_ID_NOT_FOUND
     assert {one.group_id: one.error_code for one in deleted} == {**dict.fromkeys(group_ids, 0), "nobody": missing}
     assert not any(shard.num_offsets for shard in world.shards.values())
-    assert world.coordinator.delete_groups(context(2), []).result() == []
+    assert world.coordinator.delete_groups([]).result() == []
 
 
 def test_each_partition_answers_for_its_own_groups() -> None:
@@ -214,7 +214,7 @@ def test_each_partition_answers_for_its_own_groups() -> None:
     for group_id in group_ids:
         world.coordinator.commit_offsets(context(9), commit_request(group_id))
     world.coordinator.on_resignation(0, 2)
-    deleted = world.coordinator.delete_groups(context(2), group_ids).result()
+    deleted = world.coordinator.delete_groups(group_ids).result()
     for one in deleted:
         is_gone = partition_for(one.group_id, 3) == 0
         assert one.error_code == (ErrorCode.NOT_COORDINATOR if is_gone else ErrorCode.NONE)
@@ -254,7 +254,7 @@ def test_offsets_are_committed_fetched_and_forgotten() -> None:
         answer = coordinator.fetch_offsets(context(9), fetch_request(every=every), require_stable=every).result()
         ((one,),) = [topic.partitions for topic in answer.topics]
         assert (one.partition_index, one.committed_offset) == (0, 5)
-    coordinator.delete_offsets(context(0), delete_offsets_request())
+    coordinator.delete_offsets(delete_offsets_request())
     assert not any(shard.num_offsets for shard in world.shards.values())
 
 
@@ -273,12 +273,12 @@ def test_a_classic_group_from_its_first_member_to_its_last() -> None:
     joined = joining.result()
     identity: dict[str, Any] = {"group_id": GROUP, "generation_id": 1, "member_id": joined.member_id}
     assignment = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")
-    synced = coordinator.sync_group(context(3), SyncGroupRequest(**identity, assignments=[assignment])).result()
+    synced = coordinator.sync_group(SyncGroupRequest(**identity, assignments=[assignment])).result()
     assert synced.assignment == b"a"
-    assert coordinator.heartbeat(context(3), HeartbeatRequest(**identity)).result().error_code == ErrorCode.NONE
+    assert coordinator.heartbeat(HeartbeatRequest(**identity)).result().error_code == ErrorCode.NONE
     second = coordinator.join_group(context(3), join_request())
     assert not second.is_done
-    rebalancing = coordinator.heartbeat(context(3), HeartbeatRequest(**identity)).result()
+    rebalancing = coordinator.heartbeat(HeartbeatRequest(**identity)).result()
     assert rebalancing.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     for index in range(3):
         coordinator.on_resignation(index, 2)

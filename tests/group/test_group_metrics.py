@@ -48,7 +48,7 @@ def test_offsets(world: ServiceWorld) -> None:
     commit(world)
     assert value(world, SENSORS + "offset_commit_count") == 2
     assert value(world, MANAGER + "NumOffsets") == 1
-    world.coordinator.delete_offsets(context(0), delete_offsets_request())
+    world.coordinator.delete_offsets(delete_offsets_request())
     assert value(world, SENSORS + "offset_deletion_count") == 1
     assert value(world, MANAGER + "NumOffsets") == 0
     assert value(world, SENSORS + "offset_expiration_count") == 0
@@ -79,7 +79,7 @@ def test_classic_groups(world: ServiceWorld) -> None:
     identity: dict[str, Any] = {"group_id": GROUP, "generation_id": 1, "member_id": joined.member_id}
     assert value(world, SENSORS + "group_completed_rebalance_count") == 0
     assignment = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"a")
-    world.coordinator.sync_group(context(3), SyncGroupRequest(**identity, assignments=[assignment]))
+    world.coordinator.sync_group(SyncGroupRequest(**identity, assignments=[assignment]))
     assert classic_states(world) == {"Stable": 1}
     assert value(world, SENSORS + "group_completed_rebalance_count") == 1
     world.coordinator.join_group(context(3), join_request())

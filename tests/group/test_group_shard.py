@@ -18,7 +18,7 @@ from tests.group.offsets_world import commit_request, txn_commit_request
 
 
 def _delete(world: World, *group_ids: str) -> list[int]:
-    results = world.run(world.shard.delete_groups(context(ApiKey.DELETE_GROUPS, 2), group_ids, world.now_ms))
+    results = world.run(world.shard.delete_groups(group_ids))
     assert [result.group_id for result in results] == list(group_ids)
     return [result.error_code for result in results]
 
@@ -29,9 +29,7 @@ def _commit(world: World, group_id: str, partition: int = 0) -> None:
 
 
 def _committed(world: World, group_id: str) -> dict[tuple[str, int], int]:
-    answer = world.shard.fetch_offsets(
-        OffsetFetchRequestGroup(group_id=group_id, topics=None), require_stable=True, now_ms=world.now_ms
-    )
+    answer = world.shard.fetch_offsets(OffsetFetchRequestGroup(group_id=group_id, topics=None), require_stable=True)
     return {
         (topic.name, partition.partition_index): partition.committed_offset
         for topic in answer.topics
@@ -197,7 +195,7 @@ def test_offsets_of_deleted_topics_go() -> None:
     epoch = world.join("m", topics=["t"]).member_epoch
     world.commit_offset("m", epoch, "t", 0)
     _commit(world, "simple")  # for an older topic of that name
-    world.run(world.shard.on_topics_deleted({topic_id: "t"}, world.now_ms))
+    world.run(world.shard.on_topics_deleted({topic_id: "t"}))
     assert not _committed(world, GROUP)
     assert _committed(world, "simple") == {("t", 0): 100}
 

@@ -96,14 +96,13 @@ class ShardHistories(RuleBasedStateMachine):
     def delete_topic(self, topic: str) -> None:
         deleted = self.world.image.topics.by_name[topic]
         self.world.delete_topic(topic)
-        self.world.run(self.world.shard.on_topics_deleted({deleted.id: topic}, self.world.now_ms))
+        self.world.run(self.world.shard.on_topics_deleted({deleted.id: topic}))
         self.world.create_topic(topic, 4)
 
     @rule(group_id=st.sampled_from((GROUP, SIMPLE)))
     def delete_group(self, group_id: str) -> None:
         group = self.world.groups.get(group_id)
-        deleting = context(ApiKey.DELETE_GROUPS, 2)
-        (result,) = self.world.run(self.world.shard.delete_groups(deleting, [group_id], self.world.now_ms))
+        (result,) = self.world.run(self.world.shard.delete_groups([group_id]))
         expected = ErrorCode.NONE
         if group is None:
             expected = ErrorCode.GROUP_ID_NOT_FOUND
@@ -156,7 +155,7 @@ class ShardHistories(RuleBasedStateMachine):
 
 
 def _offsets(shard: GroupCoordinatorShard, group_id: str) -> dict[tuple[str, int], int]:
-    answer = shard.fetch_offsets(OffsetFetchRequestGroup(group_id=group_id, topics=None), require_stable=True, now_ms=0)
+    answer = shard.fetch_offsets(OffsetFetchRequestGroup(group_id=group_id, topics=None), require_stable=True)
     return {
         (topic.name, partition.partition_index): partition.committed_offset
         for topic in answer.topics

@@ -210,7 +210,7 @@ class Script:
         )
         line = f"delete|{encode(request, 0).hex()}"
         try:
-            result = self.shard.delete_offsets(context(ApiKey.OFFSET_DELETE, 0), request, self.now_ms)
+            result = self.shard.delete_offsets(request)
             self.say(line, f"{self.write(result.records)}|{encode(result.response, 0).hex()}")
         except KafkaError as error:
             self.say(line, f"ERR {int(error.code)}")
@@ -225,7 +225,7 @@ class Script:
         group = OffsetFetchRequestGroup(group_id=self.rng.choice(GROUPS), topics=topics)
         require_stable = self.rng.random() < 0.5
         line = f"fetch|{str(require_stable).lower()}|{encode(OffsetFetchRequest(groups=[group]), 9).hex()}"
-        fetched = self.shard.fetch_offsets(group, require_stable=require_stable, now_ms=self.now_ms)
+        fetched = self.shard.fetch_offsets(group, require_stable=require_stable)
         fetched.topics = sorted(fetched.topics, key=lambda topic: topic.name)
         for topic in fetched.topics:
             topic.partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
@@ -241,12 +241,12 @@ class Script:
 
     def delete_topics(self) -> None:
         names = self.topics()
-        result = self.shard.on_topics_deleted({topic_id(name): name for name in names}, self.now_ms)
+        result = self.shard.on_topics_deleted({topic_id(name): name for name in names})
         self.say(f"topics|{','.join(names)}", f"{self.write(result.records)}|")
 
     def delete_groups(self) -> None:
         group_ids = self.rng.sample(GROUPS, 2)
-        result = self.shard.delete_groups(context(ApiKey.DELETE_GROUPS, 2), group_ids, self.now_ms)
+        result = self.shard.delete_groups(group_ids)
         answer = encode(DeleteGroupsResponse(results=result.response), 2).hex()
         self.say(f"groups|{','.join(group_ids)}", f"{self.write(result.records)}|{answer}")
 

@@ -82,17 +82,17 @@ class GroupCoordinator:
             lambda error: JoinGroupResponse(error_code=error.code),
         )
 
-    def sync_group(self, context: RequestContext, request: SyncGroupRequest) -> Completion[SyncGroupResponse]:
+    def sync_group(self, request: SyncGroupRequest) -> Completion[SyncGroupResponse]:
         """Answered when the leader has sent the assignments."""
         if not request.group_id:
             return Completion.done(SyncGroupResponse(error_code=_INVALID_GROUP_ID))
         return self._shards.write_deferred(
             request.group_id,
-            lambda shard, respond, now_ms: shard.classic_group_sync(context, request, respond, now_ms),
+            lambda shard, respond, now_ms: shard.classic_group_sync(request, respond, now_ms),
             lambda error: SyncGroupResponse(error_code=error.code),
         )
 
-    def heartbeat(self, context: RequestContext, request: HeartbeatRequest) -> Completion[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest) -> Completion[HeartbeatResponse]:
         """Keep a member's session."""
 
         def answer(error: KafkaError) -> HeartbeatResponse:
@@ -103,10 +103,10 @@ class GroupCoordinator:
         if not request.group_id:
             return Completion.done(HeartbeatResponse(error_code=_INVALID_GROUP_ID))
         return self._shards.write(
-            request.group_id, lambda shard, now_ms: shard.classic_group_heartbeat(context, request, now_ms), answer
+            request.group_id, lambda shard, now_ms: shard.classic_group_heartbeat(request, now_ms), answer
         )
 
-    def leave_group(self, context: RequestContext, request: LeaveGroupRequest) -> Completion[LeaveGroupResponse]:
+    def leave_group(self, request: LeaveGroupRequest) -> Completion[LeaveGroupResponse]:
         """Members go; ``request`` has them in ``members``, whatever its version."""
 
         def answer(error: KafkaError) -> LeaveGroupResponse:
@@ -117,7 +117,7 @@ class GroupCoordinator:
         if not request.group_id:
             return Completion.done(LeaveGroupResponse(error_code=_INVALID_GROUP_ID))
         return self._shards.write(
-            request.group_id, lambda shard, now_ms: shard.classic_group_leave(context, request, now_ms), answer
+            request.group_id, lambda shard, now_ms: shard.classic_group_leave(request, now_ms), answer
         )
 
     # -- the consumer protocol ----------------------------------------------------------------------------------------
@@ -186,15 +186,11 @@ class GroupCoordinator:
         invalid = refusals.described_consumer_groups(empty, _INVALID_GROUP_ID)
         return then(described, lambda groups: invalid + groups) if invalid else described
 
-    def delete_groups(
-        self, context: RequestContext, group_ids: Sequence[str]
-    ) -> Completion[list[DeletableGroupResult]]:
+    def delete_groups(self, group_ids: Sequence[str]) -> Completion[list[DeletableGroupResult]]:
         """Groups without members, and their offsets, are gone."""
         return self._shards.for_each_shard(
             group_ids,
-            lambda partition, ids: self._runtime.write(
-                partition, lambda shard, now_ms: shard.delete_groups(context, ids, now_ms)
-            ),
+            lambda partition, ids: self._runtime.write(partition, lambda shard, _now_ms: shard.delete_groups(ids)),
             refusals.deleted_groups,
         )
 
@@ -232,17 +228,17 @@ class GroupCoordinator:
 
         return self._shards.read(
             request.group_id,
-            lambda shard, now_ms: shard.fetch_offsets(request, require_stable=require_stable, now_ms=now_ms),
+            lambda shard, _now_ms: shard.fetch_offsets(request, require_stable=require_stable),
             answer,
         )
 
-    def delete_offsets(self, context: RequestContext, request: OffsetDeleteRequest) -> Completion[OffsetDeleteResponse]:
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Completion[OffsetDeleteResponse]:
         """Forget offsets of partitions that no member reads."""
         if not request.group_id:
             return Completion.done(OffsetDeleteResponse(error_code=_INVALID_GROUP_ID))
         return self._shards.write(
             request.group_id,
-            lambda shard, now_ms: shard.delete_offsets(context, request, now_ms),
+            lambda shard, _now_ms: shard.delete_offsets(request),
             lambda error: OffsetDeleteResponse(error_code=error.code),
         )
 
@@ -282,7 +278,7 @@ class GroupCoordinator:
         self._runtime.on_metadata(delta, image)
         deleted = deleted_topics(delta)
         if deleted:
-            for done in self._runtime.write_all(lambda shard, now_ms: shard.on_topics_deleted(deleted, now_ms)):
+            for done in self._runtime.write_all(lambda shard, _now_ms: shard.on_topics_deleted(deleted)):
                 done.add_done_callback(_log_failed_deletion)
 
 

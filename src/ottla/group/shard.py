@@ -131,20 +131,16 @@ class GroupCoordinatorShard:
         return self._classic.join(_classic_context(context), request, respond, now_ms)
 
     def classic_group_sync(
-        self, _context: RequestContext, request: SyncGroupRequest, respond: SyncRespond, now_ms: int
+        self, request: SyncGroupRequest, respond: SyncRespond, now_ms: int
     ) -> CoordinatorResult[None]:
         """SyncGroup."""
         return self._manager_of(request.group_id).sync(request, respond, now_ms)
 
-    def classic_group_heartbeat(
-        self, _context: RequestContext, request: HeartbeatRequest, now_ms: int
-    ) -> CoordinatorResult[HeartbeatResponse]:
+    def classic_group_heartbeat(self, request: HeartbeatRequest, now_ms: int) -> CoordinatorResult[HeartbeatResponse]:
         """Heartbeat."""
         return self._manager_of(request.group_id).heartbeat(request, now_ms)
 
-    def classic_group_leave(
-        self, _context: RequestContext, request: LeaveGroupRequest, now_ms: int
-    ) -> CoordinatorResult[LeaveGroupResponse]:
+    def classic_group_leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorResult[LeaveGroupResponse]:
         """LeaveGroup; whoever leaves is in ``members``, in every version."""
         return self._manager_of(request.group_id).leave(request, now_ms)
 
@@ -187,9 +183,7 @@ class GroupCoordinatorShard:
             if (not states or group.is_in_states(states)) and (not types or group.type in types)
         ]
 
-    def delete_groups(
-        self, _context: RequestContext, group_ids: Sequence[str], _now_ms: int
-    ) -> CoordinatorResult[list[DeletableGroupResult]]:
+    def delete_groups(self, group_ids: Sequence[str]) -> CoordinatorResult[list[DeletableGroupResult]]:
         """DeleteGroups: each group that has no members, with its offsets."""
         records: list[CoordinatorRecord] = []
         results = []
@@ -231,20 +225,15 @@ class GroupCoordinatorShard:
         """TxnOffsetCommit."""
         return self._offsets.commit_transactional_offset(request, context.header.api_version, now_ms)
 
-    def fetch_offsets(
-        self, request: OffsetFetchRequestGroup, *, require_stable: bool, now_ms: int
-    ) -> OffsetFetchResponseGroup:
+    def fetch_offsets(self, request: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
         """OffsetFetch, for one group."""
-        del now_ms
         return self._reader.fetch_offsets(request, require_stable=require_stable)
 
-    def delete_offsets(
-        self, _context: RequestContext, request: OffsetDeleteRequest, _now_ms: int
-    ) -> CoordinatorResult[OffsetDeleteResponse]:
+    def delete_offsets(self, request: OffsetDeleteRequest) -> CoordinatorResult[OffsetDeleteResponse]:
         """OffsetDelete."""
         return self._removal.delete_offsets(request)
 
-    def on_topics_deleted(self, topics: Mapping[Uuid, str], _now_ms: int) -> CoordinatorResult[None]:
+    def on_topics_deleted(self, topics: Mapping[Uuid, str]) -> CoordinatorResult[None]:
         """Topics are gone: end their offsets."""
         return CoordinatorResult(self._removal.on_topics_deleted(topics), None, is_atomic=False)
 

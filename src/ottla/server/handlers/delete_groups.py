@@ -24,7 +24,7 @@ def handle(
     )
     refused = refusals.deleted_groups(denied, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return then(
-        services.group_coordinator.delete_groups(context, allowed),
+        services.group_coordinator.delete_groups(allowed),
         lambda results: DeleteGroupsResponse(results=results + refused),
     )
 

@@ -14,7 +14,7 @@ from ottla.server.services import BrokerServices
 def handle(services: BrokerServices, context: RequestContext, body: HeartbeatRequest) -> Awaitable[HeartbeatResponse]:
     """Ask the coordinator."""
     require_group(services.authorizer, context, AclOperation.READ, body.group_id)
-    return services.group_coordinator.heartbeat(context, body)
+    return services.group_coordinator.heartbeat(body)
 
 
 APIS: Final = (Api(ApiKey.HEARTBEAT, 0, 4, handle),)

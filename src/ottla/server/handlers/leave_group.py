@@ -18,9 +18,9 @@ def handle(services: BrokerServices, context: RequestContext, body: LeaveGroupRe
     """Ask the coordinator."""
     require_group(services.authorizer, context, AclOperation.READ, body.group_id)
     if context.header.api_version >= _MANY_MEMBERS:
-        return services.group_coordinator.leave_group(context, body)
+        return services.group_coordinator.leave_group(body)
     body.members = [MemberIdentity(member_id=body.member_id)]
-    return then(services.group_coordinator.leave_group(context, body), _of_one_member)
+    return then(services.group_coordinator.leave_group(body), _of_one_member)
 
 
 def _of_one_member(response: LeaveGroupResponse) -> LeaveGroupResponse:

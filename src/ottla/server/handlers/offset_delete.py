@@ -48,7 +48,7 @@ def handle(
             response.topics = list(refused.values())
         return response
 
-    deleted = services.group_coordinator.delete_offsets(context, body)
+    deleted = services.group_coordinator.delete_offsets(body)
     return then(deleted, merge) if refused else deleted
 
 

@@ -23,7 +23,7 @@ def handle(services: BrokerServices, context: RequestContext, body: SyncGroupReq
     if context.header.api_version >= _PROTOCOL_MANDATORY and (body.protocol_type is None or body.protocol_name is None):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     require_group(services.authorizer, context, AclOperation.READ, body.group_id)
-    return services.group_coordinator.sync_group(context, body)
+    return services.group_coordinator.sync_group(body)
 
 
 APIS: Final = (Api(ApiKey.SYNC_GROUP, 0, 5, handle),)
