@@ -11,7 +11,8 @@ import pytest
 
 from ottla.testing import Broker
 from tests.oracle import Oracle
-from tests.server.wire import Wire
+from tests.server.txn_wire import TxnProducer
+from tests.server.wire import Wire, create_topic
 
 _MEMORY = "/dev/shm"
 _numbers = count()
@@ -107,3 +108,18 @@ def connect(address: str) -> Iterator[Callable[[], Wire]]:
 def topic() -> str:
     """A name that no topic has had."""
     return f"topic-{next(_numbers)}"
+
+
+@pytest.fixture
+def existing(address: str, topic: str) -> str:
+    """A topic with two partitions."""
+    create_topic(address, topic, partitions=2)
+    return topic
+
+
+@pytest.fixture
+def producer(wire: Wire) -> TxnProducer:
+    """A transactional producer that has been initialized."""
+    made = TxnProducer(wire, f"txn-{next(_numbers)}")
+    assert made.init() == 0
+    return made

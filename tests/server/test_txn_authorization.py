@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 
 import pytest
 
@@ -26,8 +25,6 @@ CLUSTER_DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 WRITE_TXN = (AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID)
 READ_GROUP = (AclOperation.READ, ResourceType.GROUP)
 
-_numbers = count()
-
 
 @pytest.fixture(scope="module")
 def broker_properties() -> Mapping[str, str]:
@@ -40,14 +37,6 @@ def topics(address: str, topic: str) -> tuple[str, str]:
     create_topic(address, topic)
     create_topic(address, f"secret-{topic}")
     return topic, f"secret-{topic}"
-
-
-@pytest.fixture
-def producer(wire: Wire) -> TxnProducer:
-    """A producer that has been initialized."""
-    made = TxnProducer(wire, f"txn-{next(_numbers)}")
-    assert made.init() == 0
-    return made
 
 
 class Denying:

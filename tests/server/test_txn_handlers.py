@@ -9,7 +9,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch, topic_codes, wait_until_stable
-from tests.server.wire import Wire, create_topic
+from tests.server.wire import Wire
 
 _numbers = count()
 
@@ -23,13 +23,6 @@ def broker_properties() -> Mapping[str, str]:
 def producer(wire: Wire) -> TxnProducer:
     """A transactional id that nobody has used; not initialized."""
     return TxnProducer(wire, f"txn-{next(_numbers)}")
-
-
-@pytest.fixture
-def existing(address: str, topic: str) -> str:
-    """A topic with two partitions."""
-    create_topic(address, topic, partitions=2)
-    return topic
 
 
 # -- whole transactions -----------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """DescribeTransactions, ListTransactions and DescribeProducers over the wire."""
 
 from collections.abc import Mapping
-from itertools import count
 
 import pytest
 
@@ -9,29 +8,12 @@ from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest
 from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, describe_producers, wait_until_stable
-from tests.server.wire import Wire, create_topic
-
-_numbers = count()
+from tests.server.wire import Wire
 
 
 @pytest.fixture(scope="module")
 def broker_properties() -> Mapping[str, str]:
     return TRANSACTION_PROPERTIES
-
-
-@pytest.fixture
-def producer(wire: Wire) -> TxnProducer:
-    """A producer that has been initialized."""
-    made = TxnProducer(wire, f"txn-{next(_numbers)}")
-    assert made.init() == 0
-    return made
-
-
-@pytest.fixture
-def existing(address: str, topic: str) -> str:
-    """A topic with two partitions."""
-    create_topic(address, topic, partitions=2)
-    return topic
 
 
 def test_transactions_are_described_each_on_its_own(wire: Wire, producer: TxnProducer, existing: str) -> None:

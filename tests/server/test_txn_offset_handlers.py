@@ -9,7 +9,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
 from tests.server.group_wire import GROUP_PROPERTIES, ClassicMember, commit, fetch_request, ready
 from tests.server.txn_wire import TxnProducer, describe_producers
-from tests.server.wire import Wire, create_topic, eventually
+from tests.server.wire import Wire, eventually
 
 VERSIONS = range(6)
 _TRANSACTIONS_V2 = 5
@@ -19,21 +19,6 @@ _numbers = count()
 @pytest.fixture(scope="module")
 def broker_properties() -> Mapping[str, str]:
     return GROUP_PROPERTIES
-
-
-@pytest.fixture
-def producer(wire: Wire) -> TxnProducer:
-    """A producer that has been initialized."""
-    made = TxnProducer(wire, f"txn-{next(_numbers)}")
-    assert made.init() == 0
-    return made
-
-
-@pytest.fixture
-def existing(address: str, topic: str) -> str:
-    """A topic with two partitions."""
-    create_topic(address, topic, partitions=2)
-    return topic
 
 
 @pytest.fixture

@@ -1,35 +1,17 @@
 """WriteTxnMarkers over the wire: what coordinators and administrators send."""
 
 from collections.abc import Mapping
-from itertools import count
 
 import pytest
 
 from ottla.common.error_code import ErrorCode
 from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch, write_marker
-from tests.server.wire import Wire, create_topic
-
-_numbers = count()
+from tests.server.wire import Wire
 
 
 @pytest.fixture(scope="module")
 def broker_properties() -> Mapping[str, str]:
     return TRANSACTION_PROPERTIES
-
-
-@pytest.fixture
-def producer(wire: Wire) -> TxnProducer:
-    """A producer that has been initialized."""
-    made = TxnProducer(wire, f"txn-{next(_numbers)}")
-    assert made.init() == 0
-    return made
-
-
-@pytest.fixture
-def existing(address: str, topic: str) -> str:
-    """A topic with two partitions."""
-    create_topic(address, topic, partitions=2)
-    return topic
 
 
 @pytest.mark.parametrize("version", [1, 2])
