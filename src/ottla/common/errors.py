@@ -182,3 +182,4 @@ class InconsistentTopicIdError(KafkaError):
     """The topic id on disk differs from the one given."""
 
     code = 103
+    retriable = True
