@@ -11,7 +11,8 @@ from kafka import KafkaProducer
 
 from tests.interop.clients.client import BOUND_S, Sent
 from tests.interop.clients.confluent_client import Confluent
-from tests.interop.clients.conftest import CLUSTERS, new_node
+from tests.interop.clients.conftest import PROPERTIES
+from tests.interop.cluster import CLUSTERS, new_node
 from tests.node import Node
 
 BACKOFF_MS = 100
@@ -20,7 +21,7 @@ BACKOFF_MS = 100
 @pytest.fixture(scope="module", params=CLUSTERS)
 def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node of these tests' own, which they stop and start."""
-    with new_node(request.param, request, tmp_path_factory.mktemp("restarted")) as node:
+    with new_node(request.param, request, tmp_path_factory.mktemp("restarted"), PROPERTIES) as node:
         yield node
 
 

@@ -4,21 +4,16 @@ Members of groups run in processes of their own (member_host.py, tests/java/Grou
 and stall; tests wait for what the members tell.
 """
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from itertools import count
-from pathlib import Path
 
 import pytest
 
+from tests.interop.cluster import CLUSTERS, running_node, unused_topic
 from tests.interop.groups.crew import Crew, Hosts
 from tests.interop.groups.group_admin import GroupAdmin
 from tests.node import Node
 from tests.oracle import Oracle
-from tests.ottla_broker import OttlaBroker
 
-CLUSTERS = ("ottla", "apache")
 PROPERTIES = {
     "group.min.session.timeout.ms": "500",
     "group.consumer.heartbeat.interval.ms": "300",
@@ -33,16 +28,6 @@ PROPERTIES = {
     "broker.heartbeat.interval.ms": "200",
     "broker.session.timeout.ms": "1000",
 }
-_MEMORY = Path("/dev/shm")
-_numbers = count()
-
-
-def new_node(kind: str, request: pytest.FixtureRequest, directory: Path) -> Node:
-    """A node that is not started yet."""
-    if kind == "ottla":
-        return OttlaBroker(directory, PROPERTIES)
-    oracle: Oracle = request.getfixturevalue("oracle")
-    return oracle.broker(directory, PROPERTIES)
 
 
 @pytest.fixture(scope="package")
@@ -61,14 +46,8 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
 @pytest.fixture(scope="package", params=CLUSTERS)
 def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A running node of one broker for all tests here, but for those that restart it; it has to stop when asked to."""
-    directory = tmp_path_factory.mktemp("groups")
-    if _MEMORY.is_dir():
-        directory = Path(tempfile.mkdtemp(prefix="ottla-groups-", dir=_MEMORY))
-    with new_node(request.param, request, directory) as node:
+    with running_node(request, tmp_path_factory, PROPERTIES) as node:
         yield node
-        node.stop()
-    if directory.parent == _MEMORY:
-        shutil.rmtree(directory)
 
 
 @pytest.fixture
@@ -87,4 +66,4 @@ def admin(kafka_cluster: Node) -> GroupAdmin:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name that nobody has used; the group is mostly called so, too."""
-    return f"{request.node.originalname.removeprefix('test_')[:40]}-{next(_numbers)}"
+    return unused_topic(request)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.groups.conftest import CLUSTERS, new_node
+from tests.interop.cluster import CLUSTERS, new_node
+from tests.interop.groups.conftest import PROPERTIES
 from tests.interop.groups.crew import Crew, assert_never_shared, await_processed, await_shared, times_processed
 from tests.interop.groups.group_admin import GroupAdmin
 from tests.interop.groups.kinds import (
@@ -29,7 +30,7 @@ SESSION_MS = 30_000
 @pytest.fixture(scope="module", params=CLUSTERS)
 def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node of these tests' own, which they stop and start."""
-    with new_node(request.param, request, tmp_path_factory.mktemp("restarted")) as node:
+    with new_node(request.param, request, tmp_path_factory.mktemp("restarted"), PROPERTIES) as node:
         yield node
 
 

@@ -1,0 +1,64 @@
+"""Nodes that tests of clients run against: Ottla's and, where OTTLA_APACHE_HALF=1 says so, Apache's.
+
+Apache's half is what shows that a test asks for Kafka's behaviour and not for ours; it takes a while, so
+`make interop` runs it and `make test` does not.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.node import Node
+from tests.oracle import Oracle
+from tests.ottla_broker import OttlaBroker
+
+CLUSTERS = ("ottla", "apache")
+_MEMORY = Path("/dev/shm")
+_numbers = count()
+
+
+def new_node(kind: str, request: pytest.FixtureRequest, directory: Path, properties: Mapping[str, str]) -> Node:
+    """A node that is not started yet."""
+    if kind == "ottla":
+        return OttlaBroker(directory, properties)
+    oracle: Oracle = request.getfixturevalue("oracle")
+    return oracle.broker(directory, properties)
+
+
+@contextmanager
+def running_node(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, properties: Mapping[str, str]
+) -> Iterator[Node]:
+    """A running node of the kind in ``request.param``, its logs in memory; it must stop by itself when asked to."""
+    directory = tmp_path_factory.mktemp("cluster")
+    if _MEMORY.is_dir():
+        directory = Path(tempfile.mkdtemp(prefix="ottla-cluster-", dir=_MEMORY))
+    with new_node(request.param, request, directory, properties) as node:
+        yield node
+        node.stop()
+    if directory.parent == _MEMORY:
+        shutil.rmtree(directory)
+
+
+def unused_topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that nobody has used, made of the test's."""
+    name = getattr(request.node, "originalname", None) or request.node.name
+    return f"{name.removeprefix('test_')[:40]}-{next(_numbers)}"
+
+
+def select_halves(config: pytest.Config, items: list[pytest.Item], fixture: str) -> list[pytest.Item]:
+    """Deselect Apache's half of what takes ``fixture`` unless it is wanted; returns what is left of it."""
+    affected = [item for item in items if fixture in getattr(getattr(item, "callspec", None), "params", {})]
+    if os.environ.get("OTTLA_APACHE_HALF") == "1":
+        return affected
+    deselected = {item for item in affected if item.callspec.params[fixture] == "apache"}  # type: ignore[attr-defined]
+    if deselected:
+        config.hook.pytest_deselected(items=list(deselected))
+        items[:] = [item for item in items if item not in deselected]
+    return [item for item in affected if item not in deselected]
