@@ -1,33 +1,74 @@
 """``ottla``: finds the command and runs it. A command is imported when it is named, so that each starts at once."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
 from ottla import __version__
+from ottla.cli import errors
 
-COMMANDS: Final = {
-    "server": "run a node: a broker and a controller",
-    "storage": "format data directories, and look at them",
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Nodes": {
+        "server": "run a node: a broker and a controller",
+        "storage": "format data directories, and look at them",
+    },
+    "This command": {
+        "completion": "print the completion script of a shell",
+        "help": "print this, or the help of a command",
+    },
 }
+COMMANDS: Final[Mapping[str, str]] = {name: what for group in GROUPS.values() for name, what in group.items()}
 
-_USAGE: Final = "usage: ottla COMMAND [options]\n\n{commands}\n\nottla COMMAND --help tells more.\n"
+_NO_SUCH_COMMAND: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 0 if it worked, 1 if it failed and 2 for a line that cannot be understood."""
+    """Run a command; the exit code is 0 if it worked, 1 if it failed and 2 if there is no such command."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in ("-h", "--help"):
-        commands = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
-        sys.stdout.write(_USAGE.format(commands=commands))
-        return 0 if arguments else 2
-    name = arguments[0]
+    if not arguments:
+        sys.stderr.write(usage())
+        return _NO_SUCH_COMMAND
+    name, rest = arguments[0], arguments[1:]
+    if name in ("-h", "--help", "help"):
+        if rest and not rest[0].startswith("-"):
+            name, rest = rest[0], ["--help"]
+        else:
+            return errors.run("help", lambda: _print(usage()))
     if name == "--version":
-        sys.stdout.write(f"ottla {__version__}\n")
-        return 0
+        return _print(f"ottla {__version__}\n")
     if name not in COMMANDS:
-        sys.stderr.write(f"ottla: there is no command {name!r}; try one of {', '.join(COMMANDS)}\n")
-        return 2
-    code: int = import_module(f"ottla.cli.{name}").main(arguments[1:])
+        return _no_such_command(name)
+    return errors.run(name, lambda: _run(name, rest))
+
+
+def usage() -> str:
+    """The commands in their groups, one a line."""
+    width = max(map(len, COMMANDS))
+    lines = ["usage: ottla COMMAND [options]"]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:", *(f"  {name:<{width}}  {what}" for name, what in commands.items())]
+    return "\n".join([*lines, "", "ottla COMMAND --help tells more.", ""])
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    command = import_module(f"ottla.cli.{name.replace('-', '_')}")
+    try:
+        code: int = command.main(arguments)
+    except SystemExit as end:  # argparse ends --help and --version so
+        code = end.code if isinstance(end.code, int) else 0
     return code
+
+
+def _no_such_command(name: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.removeprefix("kafka-").removesuffix(".sh"), COMMANDS, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "ottla help shows all commands"
+    sys.stderr.write(f"ottla: there is no command {name!r}; {hint}\n")
+    return _NO_SUCH_COMMAND
+
+
+def _print(text: str) -> int:
+    sys.stdout.write(text)
+    return 0

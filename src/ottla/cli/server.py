@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ottla.cli.arguments import command_parser
 from ottla.common.errors import KafkaError
 from ottla.config.kafka_config import KafkaConfig
 from ottla.config.properties import parse
@@ -46,17 +47,20 @@ HINTS: Final = """\
 """What to do with a node that was started without a file."""
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Parse the line, run the node, return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="ottla server", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a server.properties")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
+    made = command_parser("server", __doc__, json=False)
+    made.add_argument("file", nargs="?", metavar="FILE", help="a server.properties")
+    made.add_argument(
         "--override", action="append", default=[], metavar="k=v", help="a property that goes before those of FILE"
     )
-    parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
-    options = parser.parse_args(arguments)
+    made.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the line, run the node, return the exit code."""
+    options = parser().parse_args(arguments)
     logging.basicConfig(
         level=options.log_level, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
     )

@@ -5,6 +5,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
+from ottla.cli.arguments import command_parser
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.config.kafka_config import KafkaConfig
@@ -15,15 +16,20 @@ from ottla.runtime.live import AsyncioRuntime
 from ottla.server.storage import FormatOptions, directories_of, format_storage
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Parse the line, do it, return the exit code."""
-    parser = argparse.ArgumentParser(prog="ottla storage", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
+    made = command_parser("storage", __doc__, json=False)
+    commands = made.add_subparsers(dest="command", required=True)
     _add_format(commands.add_parser("format", help="format the directories of a node"))
     info = commands.add_parser("info", help="say what the directories of a node are")
     info.add_argument("-c", "--config", required=True, metavar="FILE")
     commands.add_parser("random-uuid", help="print a random id, for a new cluster")
-    options = parser.parse_args(arguments)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Parse the line, do it, return the exit code."""
+    options = parser().parse_args(arguments)
     runtime = AsyncioRuntime()
     try:
         if options.command == "random-uuid":

@@ -1,0 +1,91 @@
+"""Command lines: argparse with the manners of Kafka's tools.
+
+An option that takes one value may be given once (Kafka's tools refuse a second, where argparse would quietly take the
+last); a line that cannot be understood is a UsageError of one line.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from ottla import __version__
+from ottla.cli.errors import UsageError
+
+_JSON_HELP: Final = "print one JSON document; the exit code is 1 whenever something failed"
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command, ``ottla NAME``."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **options)
+        self.register("action", None, _StoreOnce)
+        self.register("action", "store", _StoreOnce)
+
+    def error(self, message: str) -> NoReturn:
+        """Fail without the usage, which is longer than a screen for some commands."""
+        raise UsageError(message)
+
+
+def command_parser(name: str, description: str | None, *, json: bool = True) -> CommandParser:
+    """A parser for ``ottla NAME`` with the options that every command has."""
+    parser = CommandParser(prog=f"ottla {name}", description=description)
+    parser.add_argument("--version", action="version", version=f"ottla {__version__}", help="print the version")
+    if json:
+        add_json(parser)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``; to the parser of a sub-command, too, so that it may stand at the end of the line."""
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=_JSON_HELP)
+
+
+def require(options: argparse.Namespace, *names: str) -> None:
+    """Refuse a line that lacks one of the options ``names`` (without dashes), in the words of Kafka's tools."""
+    for name in names:
+        if not given(options, name):
+            raise UsageError(f'Missing required argument "[{name}]"')
+
+
+def refuse_with(options: argparse.Namespace, used: str, *others: str) -> None:
+    """Refuse a line that has the option ``used`` and one of ``others``, in the words of Kafka's tools."""
+    if given(options, used):
+        for other in others:
+            if given(options, other):
+                raise UsageError(f'Option "[{used}]" can\'t be used with option "[{other}]"')
+
+
+def given(options: argparse.Namespace, name: str) -> bool:
+    """Whether the line has the option; its default must be None or False."""
+    value = getattr(options, name.replace("-", "_"))
+    return value is not None and value is not False
+
+
+def only_action(options: argparse.Namespace, *actions: str) -> str:
+    """The one of the ``actions`` that the line names; a line with none or several is refused."""
+    chosen = [action for action in actions if given(options, action)]
+    if len(chosen) != 1:
+        raise UsageError(f"Command must include exactly one action: {', '.join(f'--{each}' for each in actions)}")
+    return chosen[0]
+
+
+class _StoreOnce(argparse.Action):
+    """Store the value of an option that may be given once; the arguments of a command have their own count."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse gives it
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None:
+            seen: set[str] = namespace.__dict__.setdefault("_seen", set())
+            if self.dest in seen:
+                raise UsageError(
+                    f"Found multiple arguments for option {self.dest.replace('_', '-')}, but you asked for only one"
+                )
+            seen.add(self.dest)
+        setattr(namespace, self.dest, values)

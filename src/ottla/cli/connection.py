@@ -1,0 +1,65 @@
+"""Which cluster a command talks to: ``--bootstrap-server``, ``--bootstrap-controller``, ``--command-config``."""
+
+import argparse
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ottla.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from ottla.clients.admin import Admin
+
+T = TypeVar("T")
+
+BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+BOOTSTRAP_CONTROLLERS: Final = "bootstrap.controllers"
+
+
+def add_connection(parser: argparse.ArgumentParser, *, controllers: bool = False, required: bool = False) -> None:
+    """Add the options that name the cluster; ``controllers`` lets the controllers be asked instead of brokers."""
+    servers = parser.add_mutually_exclusive_group(required=required)
+    servers.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to connect to")
+    if controllers:
+        servers.add_argument(
+            "--bootstrap-controller", metavar="HOST:PORT,…", help="controllers to connect to, instead of brokers"
+        )
+    parser.add_argument("--command-config", metavar="FILE", help="a properties file for the client: security, timeouts")
+
+
+def client_properties(options: argparse.Namespace, defaults: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The client's configuration: ``defaults``, over them the file, over that the servers that the line names."""
+    properties = dict(defaults or {})
+    if options.command_config is not None:
+        properties |= read_properties(options.command_config)
+    for key, other in ((BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS), (BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS)):
+        value = getattr(options, key.removesuffix("s").replace(".", "_"), None)
+        if value is not None:
+            properties[key] = value
+            properties.pop(other, None)
+    return properties
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """The properties of a file, in Java's encoding."""
+    from ottla.config.properties import parse
+
+    try:
+        with open(path, encoding="latin-1") as stream:
+            return parse(stream.read())
+    except ValueError as error:
+        raise CommandError(f"{path} is no properties file: {error}") from None
+
+
+def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitable[T]]) -> T:
+    """Connect, do the work, disconnect, return what the work returns."""
+    import asyncio
+    import logging
+
+    from ottla.clients.admin import Admin
+
+    async def run() -> T:
+        async with Admin(dict(properties)) as admin:
+            return await work(admin)
+
+    logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
+    return asyncio.run(run())
