@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from ottla.coordinator.java_hash import partition_for, string_hash_code
+from ottla.common.java_hash import string_hash_code
+from ottla.coordinator.java_hash import partition_for
 from tests.group.group_facts import ask
 from tests.oracle import Oracle
 

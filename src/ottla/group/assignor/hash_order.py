@@ -7,8 +7,8 @@ which Java turns into trees, keep their entries' order here.
 
 from collections.abc import Collection, Iterable, Mapping
 
+from ottla.common.java_hash import string_hash_code
 from ottla.common.uuid import Uuid
-from ottla.coordinator.java_hash import string_hash_code
 from ottla.group.assignor.spec import GroupSpec
 
 DEFAULT_CAPACITY = 16
