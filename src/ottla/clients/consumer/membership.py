@@ -2,7 +2,7 @@
 
 The consumer owns positions and fetches; a membership owns the group: it finds the coordinator, joins, heartbeats in a
 background task, and decides which partitions this member may read. It never touches positions: it tells a
-:class:`PartitionOwner` what changed, **in the caller's task**, from within :meth:`Membership.process`, so that no record
+:class:`PartitionOwner` what changed, in the caller's task, from within :meth:`Membership.process`, so that no record
 of a partition is handed out after its revocation and no listener runs beside the user's code.
 
 How a consumer drives it, at every poll and for every record it hands out of its buffer::
