@@ -10,11 +10,11 @@ import pytest
 
 import ottla
 from ottla.config.broker import BROKER_CONFIG, BrokerLogConfig
+from ottla.config.config_section import ConfigSection
 from ottla.config.definition import ConfigKey
 from ottla.config.listeners import Listeners
 from ottla.config.log_keys import LOG_KEYS
 from ottla.config.sections import (
-    ConfigSection,
     GroupCoordinatorConfig,
     KraftConfig,
     NetworkConfig,

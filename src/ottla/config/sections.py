@@ -1,63 +1,18 @@
-"""Broker keys as typed attributes, grouped by who reads them.
-
-Each annotation of a section is the field of the broker key of that name with dots for underscores, and only that: the
-values come from the table. (Dataclasses of this size would cost more to make at import than the rest of the room.)
-"""
-
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+"""Broker keys as typed attributes, grouped by who reads them."""
 
 from ottla.config.address_validators import parse_bootstrap_servers, parse_connection_overrides, parse_quorum_voters
 from ottla.config.addresses import Address, parse_address
 from ottla.config.broker_keys import BROKER_CONFIG
-from ottla.config.values import ConfigValue
+from ottla.config.config_section import ConfigSection
 
 
-class ConfigSection:
-    """Values of some broker keys; immutable, compared by value.
+class BrokerSection(ConfigSection):
+    """Values of some broker keys."""
 
-    The constructor takes typed values, unchecked, over Apache's defaults; the required keys must be given.
-    """
-
-    _parsed: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
-
-    def __init__(self, **fields: Any) -> None:
-        values = self.__dict__
-        for name in type(self).__annotations__:
-            if name in fields:
-                values[name] = fields.pop(name)
-                continue
-            key = BROKER_CONFIG[name.replace("_", ".")]
-            if key.required:
-                raise TypeError(f"{type(self).__name__} needs {name}")
-            parse = self._parsed.get(name)
-            values[name] = key.default if parse is None else parse(key.default)
-        if fields:
-            raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
-        """The section in the values of all broker keys, by key name; InvalidConfigError if one means nothing."""
-        fields: dict[str, Any] = {}
-        for name in cls.__annotations__:
-            value = values[name.replace("_", ".")]
-            parse = cls._parsed.get(name)
-            fields[name] = value if parse is None else parse(value)
-        return cls(**fields)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"cannot set {name}: a configuration does not change")
-
-    def __eq__(self, other: object) -> bool:
-        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+    _table = BROKER_CONFIG
 
 
-class NetworkConfig(ConfigSection):
+class NetworkConfig(BrokerSection):
     """What the socket server and connections to other nodes need; a listener may have one of its own."""
 
     socket_send_buffer_bytes: int
@@ -84,7 +39,7 @@ class NetworkConfig(ConfigSection):
     _parsed = {"max_connections_per_ip_overrides": parse_connection_overrides}  # noqa: RUF012 - as in the base class
 
 
-class KraftConfig(ConfigSection):
+class KraftConfig(BrokerSection):
     """Who this node is, where the quorum is, and how the metadata log is kept."""
 
     process_roles: tuple[str, ...]
@@ -140,7 +95,7 @@ class KraftConfig(ConfigSection):
         return self.internal_metadata_log_segment_bytes or self.metadata_log_segment_bytes
 
 
-class ServerConfig(ConfigSection):
+class ServerConfig(BrokerSection):
     """What the request handlers and the broker's life cycle need."""
 
     auto_create_topics_enable: bool
@@ -165,7 +120,7 @@ class ServerConfig(ConfigSection):
     }
 
 
-class ReplicationConfig(ConfigSection):
+class ReplicationConfig(BrokerSection):
     """What followers, the ISR and elections need."""
 
     replica_lag_time_max_ms: int
@@ -187,7 +142,7 @@ class ReplicationConfig(ConfigSection):
     num_replica_alter_log_dirs_threads: int | None
 
 
-class GroupCoordinatorConfig(ConfigSection):
+class GroupCoordinatorConfig(BrokerSection):
     """What groups and their offsets need; consumer groups may have settings of their own beside these."""
 
     group_min_session_timeout_ms: int
@@ -224,7 +179,7 @@ class GroupCoordinatorConfig(ConfigSection):
         return self.offsets_retention_minutes * 60_000
 
 
-class TransactionConfig(ConfigSection):
+class TransactionConfig(BrokerSection):
     """What the transaction coordinator needs."""
 
     transactional_id_expiration_ms: int

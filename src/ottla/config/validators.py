@@ -23,7 +23,7 @@ class Range:
 
     __slots__ = ("maximum", "minimum")
 
-    def __init__(self, minimum: int, maximum: float | None = None) -> None:
+    def __init__(self, minimum: float, maximum: float | None = None) -> None:
         self.minimum = minimum
         self.maximum = maximum
 
@@ -42,12 +42,12 @@ class Range:
         return f"[{self.minimum},...]" if self.maximum is None else f"[{self.minimum},...,{self.maximum}]"
 
 
-def at_least(minimum: int) -> Range:
+def at_least(minimum: float) -> Range:
     """A number with a lower bound only."""
     return Range(minimum)
 
 
-def between(minimum: int, maximum: float) -> Range:
+def between(minimum: float, maximum: float) -> Range:
     """A number with both bounds."""
     return Range(minimum, maximum)
 
