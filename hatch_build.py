@@ -13,10 +13,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "common/java_hash",
     "coordinator/batches",
     "coordinator/commit_queue",
     "coordinator/errors",
-    "coordinator/java_hash",
     "coordinator/partitioner",
     "coordinator/record",
     "coordinator/record_serde",

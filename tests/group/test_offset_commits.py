@@ -212,6 +212,7 @@ class _Validated(ClassicGroup):
         return validate
 
 
+@pytest.mark.uncompiled
 def test_every_partition_is_checked_where_the_group_asks_for_it() -> None:
     world = OffsetsWorld()
     checked: list[tuple[str, Uuid, int]] = []
@@ -226,6 +227,7 @@ def test_every_partition_is_checked_where_the_group_asks_for_it() -> None:
     assert value.topic_id == ZERO_UUID
 
 
+@pytest.mark.uncompiled
 def test_transactions_know_no_stale_epochs() -> None:
     world = OffsetsWorld()
     world.groups.add(_Validated([], ErrorCode.STALE_MEMBER_EPOCH))

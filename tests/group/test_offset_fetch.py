@@ -98,6 +98,7 @@ class _Fencing(ClassicGroup):
         raise ApiError(ErrorCode.STALE_MEMBER_EPOCH, f"{member_id} {member_epoch}")
 
 
+@pytest.mark.uncompiled
 def test_a_fenced_member_is_refused(world: OffsetsWorld) -> None:
     world.groups.add(_Fencing("g"))
     with pytest.raises(ApiError) as refused:

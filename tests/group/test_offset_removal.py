@@ -52,6 +52,7 @@ def test_offsets_are_deleted_and_unknown_ones_are_no_error() -> None:
     assert world.metrics.offset_deletions.value == 1
 
 
+@pytest.mark.uncompiled
 def test_offsets_of_a_topic_that_is_read_stay() -> None:
     world = _world(("g", "t", 0), ("g", "u", 0))
     world.groups.add(_Reader("g"))
@@ -127,6 +128,7 @@ def test_an_offset_with_an_expiry_of_its_own_keeps_to_it() -> None:
     assert not world.committed()
 
 
+@pytest.mark.uncompiled
 def test_offsets_that_are_read_or_that_a_transaction_replaces_do_not_expire() -> None:
     world = _world(("g", "t", 0), ("g", "t", 1), ("g", "u", 0))
     world.groups.add(_Reader("g"))

@@ -160,6 +160,7 @@ def test_commits(version: int) -> None:
     assert partition_codes(Services(set()).ask(api, version, commit_request()).topics) == [ErrorCode.NONE]
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("version", [8, 10])
 @pytest.mark.parametrize("denied", [READ_GROUP, READ_TOPIC])
 def test_the_short_cut_of_a_commit_leaves_refusals_to_the_handler(version: int, denied: Denied) -> None:
