@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.group.consumer_protocol import (
+from ottla.protocol.codec import encode
+from ottla.protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
     OwnedTopicPartitions,
     encode_assignment,
 )
-from ottla.protocol.codec import encode
 from tests.fuzz.learned import (
     CLASSIC_GROUP,
     CONSUMER_GROUP,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
-from ottla.group.consumer_protocol import decode_subscription, encode_assignment
+from ottla.protocol.consumer_protocol import decode_subscription, encode_assignment
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.sync_group import SyncGroupRequestAssignment, SyncGroupResponse

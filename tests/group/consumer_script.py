@@ -7,7 +7,6 @@ from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer_protocol import decode_assignment, encode_assignment
 from ottla.group.record_helpers import new_group_metadata_record
 from ottla.group.records import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -17,6 +16,7 @@ from ottla.group.records import (
 )
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import encode
+from ottla.protocol.consumer_protocol import decode_assignment, encode_assignment
 from ottla.protocol.message import Message
 from ottla.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -16,11 +16,6 @@ from ottla.coordinator.result import CoordinatorResult
 from ottla.coordinator.timers import Timers
 from ottla.group.consumer.context import ConsumerGroupConfig
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer_protocol import (
-    ConsumerProtocolSubscription,
-    OwnedTopicPartitions,
-    decode_assignment,
-)
 from ottla.group.group import Group
 from ottla.group.metrics import GroupMetrics
 from ottla.group.records import RECORD_TYPES
@@ -33,6 +28,11 @@ from ottla.metrics.registry import Registry
 from ottla.network.request import UNKNOWN_CLIENT, ClientInformation, RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import encode
+from ottla.protocol.consumer_protocol import (
+    ConsumerProtocolSubscription,
+    OwnedTopicPartitions,
+    decode_assignment,
+)
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.consumer_group_describe import DescribedGroup
 from ottla.protocol.messages.consumer_group_heartbeat import (

@@ -9,9 +9,9 @@ from ottla.common.error_code import ErrorCode
 from ottla.group.classic.group import ClassicGroup
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.migration import MigrationPolicy
-from ottla.group.consumer_protocol import ConsumerProtocolAssignment, decode_assignment, encode_assignment
 from ottla.group.records import ConsumerGroupMetadataKey, GroupMetadataKey
 from ottla.protocol.codec import encode
+from ottla.protocol.consumer_protocol import ConsumerProtocolAssignment, decode_assignment, encode_assignment
 from ottla.protocol.messages.sync_group import SyncGroupRequestAssignment
 from tests.group.consumer_clients import ClassicConsumer, Consumer
 from tests.group.consumer_world import GROUP, World, assigned, durable_state, refused

@@ -11,8 +11,8 @@ from ottla.group.classic.member import ClassicGroupMember
 from ottla.group.consumer.assignment import at_epoch, by_topic_id, by_topic_name
 from ottla.group.consumer.group import INITIAL_EPOCH, PROTOCOL_TYPE, ConsumerGroup
 from ottla.group.consumer.member import ClassicMember, ClassicProtocol, ConsumerGroupMember, topic_names
-from ottla.group.consumer_protocol import decode_assignment, decode_subscription, decode_version, encode_assignment
 from ottla.metadata.image.topics import TopicsImage
+from ottla.protocol.consumer_protocol import decode_assignment, decode_subscription, decode_version, encode_assignment
 
 
 class CustomAssignorError(Exception):

@@ -22,7 +22,7 @@ from ottla.group.consumer.migration import Migration
 from ottla.group.consumer.rebalance import MemberChange, Rebalancer
 from ottla.group.consumer.regex_subscriptions import RegexSubscriptions, RegexUpdate
 from ottla.group.consumer.target_assignment import TargetAssignment
-from ottla.group.consumer_protocol import ConsumerProtocolSubscription, decode_subscription
+from ottla.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_subscription
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 

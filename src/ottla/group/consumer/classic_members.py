@@ -24,7 +24,7 @@ from ottla.group.consumer.member_validation import (
     throw_if_generation_is_unmatched,
     throw_if_instance_id_is_fenced,
 )
-from ottla.group.consumer_protocol import (
+from ottla.protocol.consumer_protocol import (
     decode_version,
     encode_assignment,
 )

@@ -1,6 +1,7 @@
 """What consumers say to each other in the classic protocol: a subscription to the leader, an assignment back.
 
-The broker reads and writes them where classic members live in a consumer group, or a group changes its protocol.
+Consumers write and read both; the broker does where classic members live in a consumer group, or a group changes its
+protocol.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,10 +69,18 @@ def decode_version(metadata: bytes) -> int:
     return version
 
 
-def encode_assignment(partitions: Iterable[tuple[str, Sequence[int]]], version: int) -> bytes:
+def encode_subscription(subscription: ConsumerProtocolSubscription) -> bytes:
+    """Write a subscription in our highest version, which older readers can read, too."""
+    return _HIGHEST_VERSION.to_bytes(2, "big") + encode(subscription, _HIGHEST_VERSION)
+
+
+def encode_assignment(
+    partitions: Iterable[tuple[str, Sequence[int]]], version: int = _HIGHEST_VERSION, user_data: bytes | None = None
+) -> bytes:
     """Write an assignment of topics by name, in our highest version if ``version`` is beyond that."""
     assignment = ConsumerProtocolAssignment(
-        assigned_partitions=[AssignedTopicPartitions(topic=topic, partitions=indexes) for topic, indexes in partitions]
+        assigned_partitions=[AssignedTopicPartitions(topic=topic, partitions=indexes) for topic, indexes in partitions],
+        user_data=user_data,
     )
     version = min(version, _HIGHEST_VERSION)
     return version.to_bytes(2, "big") + encode(assignment, version)
