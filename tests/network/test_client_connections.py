@@ -277,7 +277,7 @@ class Password:
         self.refused = False
         self.sessions = 0
 
-    async def authenticate(self, exchange: Exchange) -> int | None:
+    async def authenticate(self, exchange: Exchange, api_versions: object) -> int | None:
         response: Message = await exchange(SaslHandshakeRequest(mechanism="TEST"), 1)
         assert isinstance(response, SaslHandshakeResponse)
         if self.refused:

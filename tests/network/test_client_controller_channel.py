@@ -190,7 +190,7 @@ def test_the_queue_has_a_bound() -> None:
 
 def test_what_no_retry_helps_against_is_raised() -> None:
     class Refused:
-        async def authenticate(self, exchange: object) -> None:
+        async def authenticate(self, exchange: object, api_versions: object) -> None:
             raise AuthenticationError("who are you")
 
     async def test() -> None:

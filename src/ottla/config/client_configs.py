@@ -67,6 +67,8 @@ class ClientConfig(ConfigSection):
     sasl_login_refresh_buffer_seconds: int
     sasl_mechanism: str
     sasl_jaas_config: Password | None
+    sasl_username: str | None
+    sasl_password: Password | None
     sasl_login_connect_timeout_ms: int | None
     sasl_login_read_timeout_ms: int | None
     sasl_login_retry_backoff_max_ms: int
@@ -74,17 +76,6 @@ class ClientConfig(ConfigSection):
     sasl_oauthbearer_scope: str | None
     sasl_oauthbearer_client_credentials_client_id: str | None
     sasl_oauthbearer_client_credentials_client_secret: Password | None
-    sasl_oauthbearer_assertion_algorithm: str
-    sasl_oauthbearer_assertion_claim_aud: str | None
-    sasl_oauthbearer_assertion_claim_exp_seconds: int
-    sasl_oauthbearer_assertion_claim_iss: str | None
-    sasl_oauthbearer_assertion_claim_jti_include: bool
-    sasl_oauthbearer_assertion_claim_nbf_seconds: int
-    sasl_oauthbearer_assertion_claim_sub: str | None
-    sasl_oauthbearer_assertion_file: str | None
-    sasl_oauthbearer_assertion_private_key_file: str | None
-    sasl_oauthbearer_assertion_private_key_passphrase: Password | None
-    sasl_oauthbearer_assertion_template_file: str | None
     sasl_oauthbearer_scope_claim_name: str
     sasl_oauthbearer_sub_claim_name: str
     sasl_oauthbearer_token_endpoint_url: str | None

@@ -20,6 +20,7 @@ BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, SHORT, STRING = (
 )
 KERBEROS = "Kerberos is not built"
 BROKERS_CHECK = "only brokers check tokens"
+ASSERTIONS = "assertions are not built: a token endpoint is shown a client id and secret"
 
 # fmt: off
 CLIENT_SASL_KEYS = (
@@ -45,6 +46,11 @@ CLIENT_SASL_KEYS = (
               "SASL mechanism to authenticate with."),
     ConfigKey("sasl.jaas.config", PASSWORD, None, None, MEDIUM,
               "Login modules and their options, in the syntax of JAAS."),
+    # Ours, named as librdkafka's.
+    ConfigKey("sasl.username", STRING, None, None, MEDIUM,
+              "User name for PLAIN and SCRAM, in place of the one in sasl.jaas.config. Apache has no such key."),
+    ConfigKey("sasl.password", PASSWORD, None, None, MEDIUM,
+              "Password for PLAIN and SCRAM, in place of the one in sasl.jaas.config. Apache has no such key."),
     ConfigKey("sasl.client.callback.handler.class", CLASS, None, None, MEDIUM,
               "Class that answers a SASL client's questions.", inert=JAVA_CLASSES),
     ConfigKey("sasl.login.callback.handler.class", CLASS, None, None, MEDIUM,
@@ -73,25 +79,25 @@ CLIENT_SASL_KEYS = (
               CaseInsensitiveValidString("ES256", "RS256"), MEDIUM,
               "Algorithm that assertions are signed with."),
     ConfigKey("sasl.oauthbearer.assertion.claim.aud", STRING, None, None, MEDIUM,
-              "Audience of assertions."),
+              "Audience of assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86400), LOW,
-              "How long an assertion is valid."),
+              "How long an assertion is valid.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.iss", STRING, None, None, MEDIUM,
-              "Issuer of assertions."),
+              "Issuer of assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False, None, MEDIUM,
-              "Whether assertions have an id of their own."),
+              "Whether assertions have an id of their own.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, between(0, 3600), LOW,
-              "How long before its making an assertion is valid."),
+              "How long before its making an assertion is valid.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.sub", STRING, None, None, MEDIUM,
-              "Subject of assertions."),
+              "Subject of assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.file", STRING, None, None, MEDIUM,
-              "File of a ready-made assertion."),
+              "File of a ready-made assertion.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.private.key.file", STRING, None, None, MEDIUM,
-              "File of the key that signs assertions."),
+              "File of the key that signs assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, None, MEDIUM,
-              "Password of the key that signs assertions."),
+              "Password of the key that signs assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.template.file", STRING, None, None, MEDIUM,
-              "File of further claims of assertions."),
+              "File of further claims of assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.scope.claim.name", STRING, "scope", None, LOW,
               "Claim that holds a token's scope."),
     ConfigKey("sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW,

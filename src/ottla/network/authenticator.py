@@ -1,7 +1,8 @@
-"""The port through which a client proves who it is; SASL will fill it."""
+"""The port through which a client proves who it is; ``sasl_authenticator`` fills it."""
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ottla.network.node_api_versions import NodeApiVersions
 from ottla.protocol.message import Message
 
 if TYPE_CHECKING:
@@ -21,14 +22,18 @@ class Exchange(Protocol):
 class Authenticator(Protocol):
     """Called after connecting and before READY, and again before the session that it reports ends."""
 
-    async def authenticate(self, exchange: Exchange) -> int | None:
-        """Prove who we are. Returns the session's lifetime in ms, None without end; AuthenticationError if refused."""
+    async def authenticate(self, exchange: Exchange, api_versions: NodeApiVersions | None) -> int | None:
+        """Prove who we are. Returns the session's lifetime in ms, None without end; AuthenticationError if refused.
+
+        ``api_versions`` is what the node speaks: None on a new connection, known when the proof is repeated, where a
+        node whose session has ended takes no other request.
+        """
 
 
 class PlaintextAuthenticator:
     """Anybody may come as they are."""
 
-    async def authenticate(self, exchange: Exchange) -> int | None:  # noqa: ARG002
+    async def authenticate(self, exchange: Exchange, api_versions: NodeApiVersions | None) -> int | None:  # noqa: ARG002
         """Nothing to do."""
         return None
 

@@ -1,15 +1,17 @@
 """One connection to a node: requests go out, answers come back in the same order."""
 
 import asyncio
+import ssl
 import struct
 from typing import Any, Final, Protocol
 
 from ottla.common.errors import InvalidRequestError, KafkaError
-from ottla.network.client_errors import CorrelationIdMismatchError, NetworkError
+from ottla.network.client_errors import AuthenticationError, CorrelationIdMismatchError, NetworkError
 from ottla.network.client_throttle import should_client_throttle
 from ottla.network.frames import FrameBuffer, InvalidReceiveError
 from ottla.network.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.network.node_api_versions import decode_api_versions_response
+from ottla.network.tls_failure import describe_tls_failure
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
@@ -21,6 +23,8 @@ RECEIVE_BYTES: Final = 256 * 1024
 CORK_BYTES: Final = 64 * 1024
 """What is kept back at most to leave together; more, and the socket must say whether it takes it."""
 _CORRELATION_ID: Final = struct.Struct(">i")
+_TLS_ALERT: Final = 0x1503
+"""How the size of the first answer begins if it is not a size at all, but a TLS listener's complaint."""
 _API_KEYS: Final = {int(key): key for key in ApiKey}
 
 
@@ -49,6 +53,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         "_closed_by",
         "_frames",
         "_in_flight",
+        "_is_accepted",
         "_is_paused",
         "_large_size",
         "_loop",
@@ -82,6 +87,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
         self._is_paused = False
+        self._is_accepted = False
+        """Whether the node has answered anything but ApiVersions: then it takes our requests."""
         self._closed_by: KafkaError | None = None
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
@@ -151,8 +158,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
+        """See asyncio. A node that refuses our certificate in TLS 1.3 says so only after the handshake."""
+        if isinstance(exc, ssl.SSLError) and not self._is_accepted:
+            reason = describe_tls_failure(exc)
+            self.close(AuthenticationError(f"SSL handshake with {self.name} failed: {reason}"))
+            return
         reason = "" if exc is None else f": {exc}"
+        if not self._is_accepted:
+            reason += "; if that is always so, security.protocol may not be the listener's"
         self.close(NetworkError(f"The connection to {self.name} was closed before the response was read{reason}"))
 
     def pause_writing(self) -> None:
@@ -191,6 +204,10 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._large_size = -1
                 self._complete(frame)
                 answered = True
+            if size >> 16 == _TLS_ALERT and not self._is_accepted:
+                self.close(
+                    NetworkError(f"{self.name} speaks TLS on this port: security.protocol should be SSL or SASL_SSL")
+                )
         except (InvalidReceiveError, InvalidRequestError) as error:
             self.close(NetworkError(f"{self.name} sent what is no answer: {error}"))
         except CorrelationIdMismatchError as error:
@@ -209,6 +226,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 response = decode_api_versions_response(version, frame)
             else:
                 response = decode_response(api_key, version, frame)[1]
+                self._is_accepted = True
         except InvalidRequestError as error:
             if not answer.done():
                 answer.set_exception(NetworkError(f"{self.name} answered {api_key.api_name} with garbage: {error}"))

@@ -16,6 +16,7 @@ from ottla.network.host_resolver import HostResolver
 from ottla.network.in_flight_requests import InFlightRequests
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions, fallback_version
+from ottla.network.tls_failure import describe_tls_failure
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.runtime.port import Runtime
 
@@ -36,7 +37,7 @@ class ChannelContext(NamedTuple):
 async def open_connection(
     context: ChannelContext, node: Node, address: Address, owner: ConnectionOwner
 ) -> ClientConnection:
-    """Connect, and shake hands if there is TLS; OSError, of which SSLError is one, if that fails."""
+    """Connect, and shake hands if there is TLS; OSError, of which SSLError is one, or KafkaError if that fails."""
     loop, config = asyncio.get_running_loop(), context.config
 
     def connection() -> ClientConnection:
@@ -59,12 +60,30 @@ async def open_connection(
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, config.receive_buffer_bytes)
         await loop.sock_connect(sock, address.sockaddr)
         tls_context = context.tls_context()
-        _transport, opened = await loop.create_connection(
-            connection, sock=sock, ssl=tls_context, server_hostname=None if tls_context is None else node.host
-        )
+        if tls_context is None:
+            _transport, opened = await loop.create_connection(connection, sock=sock)
+        else:
+            opened = await _shake_hands(connection, sock, tls_context, node)
     except BaseException:
         sock.close()
         raise
+    return opened
+
+
+async def _shake_hands(
+    connection: Callable[[], ClientConnection], sock: socket.socket, tls_context: ssl.SSLContext, node: Node
+) -> ClientConnection:
+    """The caller's timeout ends this, well before asyncio's own would."""
+    loop = asyncio.get_running_loop()
+    try:
+        _transport, opened = await loop.create_connection(
+            connection, sock=sock, ssl=tls_context, server_hostname=node.host
+        )
+    except ConnectionError:
+        raise NetworkError(
+            f"Node {node} closed the connection during the SSL handshake: it may not speak TLS on this port"
+            " (security.protocol), or be in trouble"
+        ) from None
     return opened
 
 
@@ -88,7 +107,7 @@ def failure(error: KafkaError | OSError, where: str, setup_timeout_ms: int) -> K
     if isinstance(error, KafkaError):
         return error
     if isinstance(error, ssl.SSLError):
-        return AuthenticationError(f"SSL handshake with node {where} failed: {error}")
+        return AuthenticationError(f"SSL handshake with node {where} failed: {describe_tls_failure(error)}")
     if isinstance(error, TimeoutError):
         return NetworkError(f"Connection to node {where} was not set up within {setup_timeout_ms} ms")
     return NetworkError(f"Connection to node {where} could not be established: {error}")

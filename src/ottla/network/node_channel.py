@@ -275,7 +275,7 @@ class NodeChannel:
                     address = state.resolved(await context.resolver.resolve(self.node.host, self.node.port))
                 connection = self._connection = await open_connection(context, self.node, address, self)
                 exchange = partial(self._exchange, connection)
-                lifetime_ms = await context.authenticator.authenticate(exchange)
+                lifetime_ms = await context.authenticator.authenticate(exchange, None)
             if context.config.discover_broker_versions:
                 state.checking_api_versions()
                 api_versions = await check_api_versions(exchange, context.config)
@@ -323,7 +323,8 @@ class NodeChannel:
     async def _reauthenticate(self, connection: ClientConnection) -> None:
         """Prove again who we are, behind what is in flight and ahead of what waits."""
         try:
-            lifetime_ms = await self._context.authenticator.authenticate(partial(self._exchange, connection))
+            exchange = partial(self._exchange, connection)
+            lifetime_ms = await self._context.authenticator.authenticate(exchange, self.api_versions)
             self._begin_session(lifetime_ms)
         except KafkaError as error:
             connection.close(error)
