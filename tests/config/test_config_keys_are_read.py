@@ -52,6 +52,8 @@ READ_BY_NAME = {"ottla.send.mode", "quota.window.num", "quota.window.size.second
 """Keys that are looked up in a table of values rather than in a section."""
 ONLY_CHECKED = {"controller.quorum.bootstrap.servers"}
 """Keys that a node needs to be given, and that say nothing to a node alone."""
+NO_BROKERS = ("config", "clients")
+"""Rooms whose reading says nothing of a broker's keys; clients have keys of the same names."""
 
 
 def attributes_of_configs(tree: ast.AST) -> Iterator[str]:
@@ -81,7 +83,7 @@ def read_by_members(configuration: type) -> dict[str, set[str]]:
 def all_read() -> set[str]:
     read: set[str] = set()
     for path in SOURCES.rglob("*.py"):
-        if path.relative_to(SOURCES).parts[0] != "config":
+        if path.relative_to(SOURCES).parts[0] not in NO_BROKERS:
             read.update(attributes_of_configs(ast.parse(path.read_text())))
     members = {}
     for configuration in (LogConfig, KraftConfig, GroupCoordinatorConfig):
@@ -95,7 +97,9 @@ def all_read() -> set[str]:
 
 
 READ = all_read()
-SOURCE_TEXTS = [path.read_text() for path in SOURCES.rglob("*.py") if path.relative_to(SOURCES).parts[0] != "config"]
+SOURCE_TEXTS = [
+    path.read_text() for path in SOURCES.rglob("*.py") if path.relative_to(SOURCES).parts[0] not in NO_BROKERS
+]
 
 
 def is_read(key: ConfigKey) -> bool:
