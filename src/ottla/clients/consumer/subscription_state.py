@@ -193,13 +193,16 @@ class SubscriptionState:
         return True
 
     def leader_changed(self, partition: TopicPartition, leader_epoch: int) -> None:
-        """A newer leader epoch is known: what was read in another epoch is validated first."""
+        """Another leader epoch is known: what was read in another one is validated first.
+
+        It may be a lower one: then the topic was deleted and made again.
+        """
         state = self._partitions.get(partition)
-        if state is None or (position := state.position) is None or leader_epoch <= position.current_leader_epoch:
+        if state is None or (position := state.position) is None or leader_epoch == position.current_leader_epoch:
             return
         state.position = FetchPosition(position.offset, position.offset_epoch, leader_epoch)
         state.preferred_read_replica = -1
-        if position.offset_epoch != NO_LEADER_EPOCH and position.offset_epoch != leader_epoch:
+        if position.offset_epoch not in (NO_LEADER_EPOCH, leader_epoch):
             state.become(FetchState.AWAIT_VALIDATION)
             state.retry_at_ms = 0
         else:
@@ -210,6 +213,12 @@ class SubscriptionState:
         state = self._partitions.get(partition)
         if state is not None and state.fetch_state is FetchState.AWAIT_VALIDATION and state.position == position:
             state.become(FetchState.FETCHING)
+
+    def reposition(self, partition: TopicPartition, position: FetchPosition) -> None:
+        """Read on from a position that the leader is known to have."""
+        state = self.state(partition)
+        state.position = position
+        state.become(FetchState.FETCHING)
 
     def _become(self, kind: SubscriptionType) -> None:
         if self._type not in (SubscriptionType.NONE, kind):
