@@ -245,6 +245,7 @@ __all__ = [
     "TopicDeletionDisabledError",
     "TopicExistsError",
     "TransactionAbortableError",
+    "TransactionAbortedError",
     "TransactionCoordinatorFencedError",
     "TransactionalIdAuthorizationError",
     "TransactionalIdNotFoundError",
@@ -297,6 +298,10 @@ class BufferExhaustedError(KafkaTimeoutError):
 
 class CommitFailedError(KafkaError):
     """The group has given the partitions to others before their offsets were committed."""
+
+
+class TransactionAbortedError(KafkaError):
+    """The transaction was aborted before this record was sent."""
 
 
 class WakeupError(KafkaError):

@@ -26,7 +26,7 @@ from ottla.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 EPOCH_MAX: Final = (1 << 15) - 1
 NO_OFFSET: Final = -1
 _SEQUENCE_MASK: Final = (1 << 31) - 1
-_FATAL: Final = (
+FATAL: Final = (
     ClusterAuthorizationError,
     TransactionalIdAuthorizationError,
     ProducerFencedError,
@@ -147,7 +147,7 @@ class IdempotentProducer:
 
     def note_error(self, error: KafkaError) -> None:
         """A batch failed with this. Transactions: this one can only be aborted."""
-        if isinstance(error, _FATAL):
+        if isinstance(error, FATAL):
             self.fatal_error = error
 
     def initialized(self, producer: ProducerIdAndEpoch) -> None:
@@ -160,6 +160,11 @@ class IdempotentProducer:
         if found is None:
             found = self._partitions[topic_partition] = PartitionSequences()
         return found
+
+    def reset_sequences(self) -> None:
+        """Begin anew in every partition: there is a new epoch, and nothing is in flight under the old one."""
+        self._partitions.clear()
+        self._unresolved.clear()
 
     def may_drain(self, batch: ProducerBatch) -> bool:
         """Whether the first batch of a queue may be sent now."""
