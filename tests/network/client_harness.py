@@ -79,7 +79,7 @@ class ScriptedBroker:
         self._id = node_id
         self._tls_context = tls_context
         self._port = 0
-        self._writers: list[asyncio.StreamWriter] = []
+        self.writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
 
     @property
@@ -105,9 +105,9 @@ class ScriptedBroker:
         self.drop_connections()
 
     def drop_connections(self) -> None:
-        for writer in self._writers:
+        for writer in self.writers:
             writer.transport.abort()
-        self._writers.clear()
+        self.writers.clear()
 
     async def next_request(self) -> Received:
         return await self.received.get()
@@ -117,7 +117,7 @@ class ScriptedBroker:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
-        self._writers.append(writer)
+        self.writers.append(writer)
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")

@@ -165,7 +165,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         reason = "" if exc is None else f": {exc}"
         if not self._is_accepted:
-            reason += "; if that is always so, security.protocol may not be the listener's"
+            reason += "; if that is always so, the listener wants another security.protocol, or a certificate of ours"
         self.close(NetworkError(f"The connection to {self.name} was closed before the response was read{reason}"))
 
     def pause_writing(self) -> None:
