@@ -84,6 +84,12 @@ class BatchOutcome:
             outcome = outcome._children[child]
         return outcome, index
 
+    def first_pending(self) -> "BatchOutcome | None":
+        """One that is not done, of those that this was split into, or itself; None if all is known."""
+        if not self._children:
+            return None if self.is_done else self
+        return next((found for child in self._children if (found := child.first_pending()) is not None), None)
+
     def add_waiter(self, index: int, waiter: Waiter) -> None:
         """Call ``waiter`` when a record's outcome is known; not before, so ask ``is_done`` first."""
         assert not self.is_done

@@ -4,6 +4,7 @@ from collections import deque
 from typing import Final
 
 from ottla.clients.producer.batch_builder import BatchBuilder
+from ottla.clients.producer.batch_outcome import BatchOutcome
 from ottla.clients.producer.producer_batch import NO_LEADER_EPOCH, ProducerBatch
 from ottla.common.topic_partition import TopicPartition
 
@@ -11,7 +12,7 @@ NO_LEADER: Final = -1
 
 
 class PartitionQueue:
-    """Batches leave at the front. Only the last may be open; ``builder`` is its builder then, and None otherwise.
+    """Batches leave at the front. Only the last may be open; ``builder`` is its builder then.
 
     Retried batches return to the front, in the order of their sequences where they have one.
     """
@@ -24,6 +25,7 @@ class PartitionQueue:
         "is_muted",
         "leader_epoch",
         "leader_id",
+        "outcome",
         "topic_partition",
     )
 
@@ -31,6 +33,8 @@ class PartitionQueue:
         self.topic_partition = topic_partition
         self.batches: deque[ProducerBatch] = deque()
         self.builder: BatchBuilder | None = None
+        self.outcome: BatchOutcome | None = None
+        """That of the open batch."""
         self.in_flight: list[ProducerBatch] = []
         """Sent and not answered, oldest first."""
         self.is_muted = False
@@ -56,6 +60,7 @@ class PartitionQueue:
         self.close_builder()
         self.batches.append(batch)
         self.builder = batch.builder
+        self.outcome = batch.outcome
 
     def close_builder(self) -> None:
         """The open batch, if there is one, takes no further record."""
@@ -63,7 +68,7 @@ class PartitionQueue:
         if builder is not None:
             self._closed_bytes += builder.size_bytes
             builder.close_for_appends()
-            self.builder = None
+            self.builder = self.outcome = None
 
     def pop(self) -> ProducerBatch:
         """Take the first batch out; if it is open, it takes no further record."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, Protocol
 
+from ottla.common.errors import InvalidConfigError
+
 _SEED: Final = 0x9747B28C
 _M: Final = 0x5BD1E995
 _UINT32: Final = 0xFFFFFFFF
@@ -53,6 +55,15 @@ def to_positive(number: int) -> int:
 def partition_for_key(key: bytes, num_partitions: int) -> int:
     """Where Java's producer sends a record with this key."""
     return (murmur2(key) & _POSITIVE) % num_partitions
+
+
+def named_partitioner(name: str | None) -> PartitionerFunction | None:
+    """The one of a ``partitioner.class``; None for the built-in one, InvalidConfigError for an unknown one."""
+    if name is None:
+        return None
+    if name.rpartition(".")[2] != RoundRobinPartitioner.__name__:
+        raise InvalidConfigError(f"There is no partitioner {name} here; give a function as partitioner instead")
+    return RoundRobinPartitioner()
 
 
 class RoundRobinPartitioner:

@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from ottla.clients.producer.batch_completer import PartitionAnswer
 from ottla.clients.producer.producer_batch import ProducerBatch
-from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.network.node import Node
 from ottla.protocol.messages.produce import (
@@ -83,9 +82,9 @@ def partition_answer(partition: PartitionProduceResponse) -> PartitionAnswer:
 
 def leader_hints(
     answers: Sequence[tuple[ProducerBatch, PartitionProduceResponse]], response: ProduceResponse
-) -> tuple[dict[TopicPartition, tuple[int, int]], list[Node]]:
+) -> tuple[dict[tuple[str, int], tuple[int, int]], list[Node]]:
     """The leaders, with their epochs, that the broker names where it does not lead any more, and where they are."""
-    leaders = {}
+    leaders: dict[tuple[str, int], tuple[int, int]] = {}
     for batch, partition in answers:
         leader = partition.current_leader
         if partition.error_code and leader is not None and leader.leader_id >= 0 and leader.leader_epoch >= 0:

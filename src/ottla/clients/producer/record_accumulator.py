@@ -89,9 +89,12 @@ class RecordAccumulator:
     # Metadata
 
     def update_metadata(self, metadata: "ClusterMetadata") -> None:
-        """New leaders, new partitions."""
-        for name, topic in self.topics.items():
-            topic.update(metadata.partitions_for(name))
+        """New leaders, new partitions; topics that are not used any more are forgotten."""
+        for name, topic in list(self.topics.items()):
+            if name not in metadata.topics and topic.is_idle:
+                del self.topics[name]
+            else:
+                topic.update(metadata.partitions_for(name))
 
     def topic(self, name: str, metadata: "ClusterMetadata") -> TopicQueue:
         """The topic's queues, made from the metadata if need be."""

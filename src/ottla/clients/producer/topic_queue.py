@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 class TopicQueue:
     """``update`` keeps it up with the metadata. ``partitions`` are numbered from 0 and never taken away: those beyond
-    ``numbers`` are of a topic that was deleted and made anew with fewer, and what waits for them has no leader.
+    ``count`` are of a topic that was deleted and made anew with fewer, and what waits for them has no leader.
     """
 
-    __slots__ = ("_available", "_numbers", "_sticky", "is_adaptive", "name", "partitions", "ratio")
+    __slots__ = ("_available", "_sticky", "count", "is_adaptive", "name", "partitions", "ratio", "sticky_partition")
 
     def __init__(self, name: str, sticky_bytes: int, rng: "Random", *, is_adaptive: bool) -> None:
         self.name = name
@@ -28,7 +28,9 @@ class TopicQueue:
         self.ratio = CompressionRatio()
         self.is_adaptive = is_adaptive
         self._sticky = StickyPartitioner(sticky_bytes, rng)
-        self._numbers: Sequence[int] = range(0)
+        self.count = 0
+        self.sticky_partition = -1
+        """Where records without a key go; -1 before the first."""
         self._available: Sequence[int] | None = None
 
     def update(self, partitions: Iterable["PartitionMetadata"]) -> None:
@@ -43,23 +45,24 @@ class TopicQueue:
                 queue.update_leader(NO_LEADER, NO_LEADER_EPOCH)
             else:
                 queue.update_leader(found.leader_id, found.leader_epoch)
-        self._numbers = range(len(known))
+        self.count = len(known)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits or is in flight."""
+        return not any(queue.batches or queue.in_flight for queue in self.partitions)
 
     @property
     def numbers(self) -> Sequence[int]:
         """All partitions."""
-        return self._numbers
+        return range(self.count)
 
     @property
     def available(self) -> Sequence[int]:
         """Those that have a leader."""
         if self._available is None:
-            self._available = [number for number in self._numbers if self.partitions[number].leader_id >= 0]
+            self._available = [number for number in self.numbers if self.partitions[number].leader_id >= 0]
         return self._available
-
-    def sticky_partition(self) -> int:
-        """Where records without a key go now; -1 before the first."""
-        return self._sticky.partition
 
     def choose_sticky(self, is_available: Callable[[int], bool]) -> int:
         """As ``sticky_partition``, when a new batch is due there: this is when to move on to another partition.
@@ -67,17 +70,18 @@ class TopicQueue:
         ``is_available`` says whether a leader can be sent to.
         """
         sticky = self._sticky
-        if 0 <= sticky.partition < len(self._numbers):
+        if 0 <= sticky.partition < self.count:
             queue = self.partitions[sticky.partition]
             if not sticky.has_enough(queue.appended_bytes, all_batches_full=queue.builder is None):
                 return sticky.partition
         if self.is_adaptive:
             loads = [
                 PartitionLoad(number, len(queue.batches), queue.leader_id >= 0 and is_available(queue.leader_id))
-                for number, queue in zip(self._numbers, self.partitions, strict=False)
+                for number, queue in zip(self.numbers, self.partitions, strict=False)
             ]
             chosen = sticky.draw_by_load(loads, self.available)
         else:
-            chosen = sticky.draw(self._numbers, self.available)
+            chosen = sticky.draw(self.numbers, self.available)
         sticky.switch(chosen, self.partitions[chosen].appended_bytes)
+        self.sticky_partition = chosen
         return chosen

@@ -1,0 +1,301 @@
+"""The producer, for asyncio."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ottla.clients.errors import KafkaError, RecordTooLargeError, SerializationError
+from ottla.clients.producer.batch_builder import RECORD_OVERHEAD_MAX, record_size_upper_bound
+from ottla.clients.producer.batch_outcome import RecordMetadata
+from ottla.clients.producer.delivery import Delivery
+from ottla.clients.producer.idempotence import IdempotentProducer
+from ottla.clients.producer.interceptors import Interceptors, ProducerInterceptor, ProducerRecord
+from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
+from ottla.clients.producer.producer_core import ProducerCore
+from ottla.clients.producer.topic_queue import TopicQueue
+from ottla.clients.serialization import Serializer, as_serializer
+from ottla.config.client_configs import ProducerConfig
+from ottla.records.batch import HEADER_BYTES
+from ottla.records.record import Header
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ottla.clients.cluster.metadata import PartitionMetadata
+    from ottla.runtime.port import Runtime
+
+Headers = Mapping[str, bytes | None] | Iterable[tuple[str, bytes | None]]
+
+_LENGTHS_BYTES_MAX: Final = 11
+"""What the lengths of a key, a value and no headers take at most."""
+_TURN_MASK: Final = 1023
+"""After so many sends into one batch, and one more, the loop gets a turn, even if nothing makes the sender wait."""
+
+
+class Producer:
+    """Sends records to any Kafka: ``async with Producer(bootstrap_servers="localhost:9092") as producer: …``.
+
+    Configuration keys are Kafka's, in a dict or as keywords with underscores. Without ``key_serializer`` and
+    ``value_serializer`` (:mod:`ottla.clients.serialization`) keys and values are bytes or None, which is never shown to
+    a serializer. ``partitioner`` is a function (:class:`Partitioner`). All methods belong to the loop of ``start``.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        key_serializer: object = None,
+        value_serializer: object = None,
+        partitioner: PartitionerFunction | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
+        runtime: "Runtime | None" = None,
+        **keywords: object,
+    ) -> None:
+        """Check the configuration (InvalidConfigError); nothing is connected before ``start``."""
+        given = ProducerConfig.parse(config, keywords)
+        self._state = IdempotentProducer() if given.enable_idempotence else None
+        self._core = ProducerCore(given, self._state, runtime)
+        self._accumulator = self._core.accumulator
+        self._topics = self._accumulator.topics
+        self._key_serializer = as_serializer(given.key_serializer if key_serializer is None else key_serializer)
+        self._value_serializer = as_serializer(given.value_serializer if value_serializer is None else value_serializer)
+        self._partitioner = named_partitioner(given.partitioner_class) if partitioner is None else partitioner
+        self._is_by_key = self._partitioner is None and not given.partitioner_ignore_keys
+        self._interceptors = Interceptors(interceptors)
+        self._largest_plain = (
+            min(given.max_request_size, given.buffer_memory) - HEADER_BYTES - RECORD_OVERHEAD_MAX - _LENGTHS_BYTES_MAX
+        )
+        self._now_ms = self._core.cluster.runtime.clock.now_ms
+
+    async def start(self) -> None:
+        """Connect to the cluster. KafkaTimeoutError if nobody answers, AuthenticationError if they refuse us."""
+        await self._core.start()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: "TracebackType | None"
+    ) -> None:
+        await self.close()
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Put a record into its batch; waits for metadata and memory only, ``max.block.ms`` at most.
+
+        ``await`` what it returns for the record's metadata. Raises KafkaTimeoutError (BufferExhaustedError if it was
+        the memory), RecordTooLargeError, SerializationError, TopicAuthorizationError, InvalidTopicError or
+        ClientClosedError if the record was not taken.
+        """
+        if self._interceptors:
+            return await self._send_intercepted(ProducerRecord(topic, value, key, headers, partition, timestamp_ms))
+        key_size = value_size = -1
+        if key is not None:
+            if self._key_serializer is not None or type(key) is not bytes:
+                key = serialize(self._key_serializer, topic, key)
+            if key is not None:
+                key_size = len(key)
+        if value is not None:
+            if self._value_serializer is not None or type(value) is not bytes:
+                value = serialize(self._value_serializer, topic, value)
+            if value is not None:
+                value_size = len(value)
+        if timestamp_ms is None:
+            timestamp_ms = self._now_ms()
+        elif timestamp_ms < 0:
+            raise ValueError(f"Invalid timestamp: {timestamp_ms}. It must not be negative.")
+        queues = self._topics.get(topic)
+        if queues is not None and headers is None and key_size + value_size <= self._largest_plain:
+            if partition is not None:
+                chosen = partition
+            elif key is not None and self._is_by_key:
+                chosen = partition_for_key(key, queues.count)
+            elif self._partitioner is None:
+                chosen = queues.sticky_partition
+            else:
+                chosen = partition = self._partitioner(topic, key, value, queues.numbers, queues.available)
+            if 0 <= chosen < queues.count:
+                queue = queues.partitions[chosen]
+                builder = queue.builder
+                if builder is not None:
+                    if self._state is not None and self._state.is_transactional:
+                        self._state.add_partition(queue.topic_partition)
+                    index = builder.append(timestamp_ms, key, value, None)
+                    if index >= 0:
+                        assert queue.outcome is not None
+                        delivery = Delivery(queue.outcome, index, timestamp_ms, key_size, value_size)
+                        if index & _TURN_MASK == _TURN_MASK:
+                            await asyncio.sleep(0)
+                        return delivery
+        return await self._send_slowly(topic, key, value, headers, partition, timestamp_ms)
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata:
+        """``send`` and wait for the record's outcome."""
+        return await (
+            await self.send(topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms)
+        )
+
+    async def flush(self) -> None:
+        """Send all that waits at once, and return when the outcome of all that was sent before is known.
+
+        Whether it was delivered is for the deliveries to say.
+        """
+        self._core.raise_if_closed()
+        await self._core.flush()
+
+    async def partitions_for(self, topic: str) -> list["PartitionMetadata"]:
+        """The topic's partitions and their leaders; raises what ``send`` raises for a topic."""
+        core = self._core
+        await core.wait_for_topic(topic, None, core.monotonic_ms() + core.config.max_block_ms)
+        return core.cluster.metadata.partitions_for(topic)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Counts, averages and maxima since the start, under Apache's names."""
+        core, pool = self._core, self._accumulator.pool
+        return {
+            **core.metrics.snapshot(),
+            "requests-in-flight": core.sender.in_flight_count,
+            "buffer-total-bytes": pool.total_bytes,
+            "buffer-available-bytes": pool.available_bytes,
+            "waiting-threads": pool.waiting_count,
+        }
+
+    async def close(self, timeout_ms: int | None = None) -> None:
+        """Deliver what was sent, and disconnect; closing again does nothing.
+
+        What is not delivered after ``timeout_ms`` fails with ClientClosedError; None waits for as long as it takes,
+        which is at most ``delivery.timeout.ms``.
+        """
+        if timeout_ms is not None and timeout_ms < 0:
+            raise ValueError("The timeout cannot be negative.")
+        await self._core.close(timeout_ms)
+
+    async def _send_intercepted(self, record: ProducerRecord) -> Delivery:
+        record = self._interceptors.on_send(record)
+        topic = record.topic
+        try:
+            key = None if record.key is None else serialize(self._key_serializer, topic, record.key)
+            value = None if record.value is None else serialize(self._value_serializer, topic, record.value)
+            timestamp_ms = self._now_ms() if record.timestamp_ms is None else record.timestamp_ms
+            delivery = await self._send_slowly(topic, key, value, record.headers, record.partition, timestamp_ms)
+        except KafkaError as error:
+            self._interceptors.on_send_error(error)
+            raise
+        delivery.add_done_callback(self._interceptors.on_delivered)
+        return delivery
+
+    async def _send_slowly(  # noqa: PLR0917  the record's fields
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int,
+    ) -> Delivery:
+        """A send that may have to wait, or begins a batch."""
+        core, accumulator = self._core, self._accumulator
+        core.raise_if_closed()
+        if partition is not None and partition < 0:
+            raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
+        given_headers = as_headers(headers)
+        size_bytes = record_size_upper_bound(key, value, given_headers)
+        self._check_size(size_bytes)
+        deadline_ms = core.monotonic_ms() + core.config.max_block_ms
+        queues = self._topics.get(topic)
+        if queues is None or queues.count <= (partition or 0):
+            queues = await core.wait_for_topic(topic, partition, deadline_ms)
+        if partition is None:
+            partition = self._partition(queues, key, value)
+        memory_bytes = 0
+        has_filled = False
+        while True:
+            queue = queues.partitions[queues.choose_sticky(accumulator.is_available) if partition < 0 else partition]
+            if self._state is not None:
+                self._state.add_partition(queue.topic_partition)
+            has_filled |= queue.builder is not None
+            index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+            if index >= 0:
+                outcome = queue.outcome
+                accumulator.pool.release(memory_bytes)
+                has_filled = False
+                break
+            if not memory_bytes:
+                # While this waits the partition may get a batch, or stop being the one to stay with.
+                memory_bytes = max(core.config.batch_size, size_bytes)
+                await core.take_memory(memory_bytes, deadline_ms)
+                continue
+            batch = accumulator.open_batch(queues, queue, memory_bytes, core.monotonic_ms())
+            outcome = batch.outcome
+            index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+            core.sender.wake()
+            break
+        assert outcome is not None
+        delivery = Delivery(
+            outcome, index, timestamp_ms, -1 if key is None else len(key), -1 if value is None else len(value)
+        )
+        if has_filled:
+            await asyncio.sleep(0)  # so that the full batch leaves while the next one fills
+        return delivery
+
+    def _partition(self, queues: TopicQueue, key: bytes | None, value: bytes | None) -> int:
+        """Where a record goes that names no partition; -1 leaves it to the built-in partitioner."""
+        if self._partitioner is not None:
+            partition = self._partitioner(queues.name, key, value, queues.numbers, queues.available)
+            if not 0 <= partition < queues.count:
+                raise ValueError(f"The partitioner chose partition {partition} of {queues.count} of {queues.name}")
+            return partition
+        if key is not None and self._is_by_key:
+            return partition_for_key(key, queues.count)
+        return -1
+
+    def _check_size(self, size_bytes: int) -> None:
+        config = self._core.config
+        for key, limit in (("max.request.size", config.max_request_size), ("buffer.memory", config.buffer_memory)):
+            if size_bytes > limit:
+                raise RecordTooLargeError(
+                    f"The message is {size_bytes} bytes when serialized which is larger than {limit}, which is the "
+                    f"value of the {key} configuration."
+                )
+
+
+def serialize(serializer: Serializer[Any] | None, topic: str, data: Any) -> bytes | None:
+    """The bytes of a key or value that is not None; SerializationError if there is no way to get them."""
+    if serializer is not None:
+        try:
+            data = serializer(topic, data)
+        except Exception as error:
+            raise SerializationError(f"Error serializing data for topic {topic}: {error}") from error
+    if data is None or type(data) is bytes:
+        return data
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise SerializationError(
+        f"Keys and values must be bytes, but got {type(data).__name__}: give the producer a serializer for them"
+    )
+
+
+def as_headers(headers: Headers | None) -> Sequence[Header]:
+    """Headers in the order given; a mapping will do."""
+    if not headers:
+        return ()
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return tuple(Header(key, None if value is None else bytes(value)) for key, value in pairs)
