@@ -2,11 +2,57 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class LoopTask(Generic[T]):
+    """A coroutine on its way on the loop of another thread; unlike asyncio's own bridge, cancelled is not yet ended."""
+
+    __slots__ = ("_ended", "_loop", "_task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._loop = loop
+        self._ended: Future[T] = Future()
+        self._task: asyncio.Task[T] | None = None
+        loop.call_soon_threadsafe(self._start, coroutine)
+
+    def result(self, timeout_s: float | None = None) -> T:
+        """Wait until it has ended; its result or exception, CancelledError if cancelled, TimeoutError if not ended."""
+        return self._ended.result(timeout_s)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether ``result`` does not wait."""
+        return self._ended.done()
+
+    def cancel(self, patience_s: float) -> None:
+        """Cancel it, and return when it has ended, or does not do so in time."""
+        self._loop.call_soon_threadsafe(self._cancel)
+        ended = threading.Event()
+        self._ended.add_done_callback(lambda _: ended.set())
+        ended.wait(patience_s)
+
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._task = self._loop.create_task(coroutine)
+        self._task.add_done_callback(self._finish)
+
+    def _cancel(self) -> None:
+        assert self._task is not None, "the loop starts before it cancels"
+        self._task.cancel()
+
+    def _finish(self, task: "asyncio.Task[T]") -> None:
+        if task.cancelled():
+            self._ended.set_exception(CancelledError())
+            return
+        error = task.exception()
+        if error is None:
+            self._ended.set_result(task.result())
+        else:
+            self._ended.set_exception(error)
 
 
 class LoopThread:
@@ -27,9 +73,22 @@ class LoopThread:
         started.set_result(asyncio.get_running_loop())
         await self._stopping.wait()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is in this thread."""
+        return threading.current_thread() is self._thread
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
+        """Start a coroutine on the loop, and do not wait."""
+        return LoopTask(self._loop, coroutine)
+
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Have a plain function called on the loop, and do not wait."""
+        self._loop.call_soon_threadsafe(function)
+
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop; returns its result, or raises its exception, here."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return self.submit(coroutine).result()
 
     def close(self) -> None:
         """Cancel what is left on the loop and return when the thread is gone."""
