@@ -64,6 +64,11 @@ class Runner:
         self._thread: LoopThread | None = _shared.enter()
         self._closing: Callable[[], Coroutine[Any, Any, object]] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether ``close`` has not been called."""
+        return self._thread is not None
+
     def close_with(self, closing: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Say how the client is closed when the interpreter ends without that."""
         self._closing = closing
