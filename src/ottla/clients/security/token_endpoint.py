@@ -1,6 +1,7 @@
 """Tokens from an OAuth server, or from a file that somebody else keeps fresh."""
 
 import http.client
+import logging
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from ottla.common.errors import InvalidConfigError
 from ottla.network.client_errors import NetworkError
 from ottla.runtime.port import Runtime
 from ottla.security.sasl.token_request import TokenEndpointError, TokenRequest, parse_token_response
+
+logger = logging.getLogger(__name__)
 
 RESPONSE_BYTES_MAX: Final = 1 << 20
 _DEFAULT_TIMEOUT_MS: Final = 30_000
@@ -33,6 +36,7 @@ class TokenEndpoint:
     async def fetch(self, runtime: Runtime) -> str:
         """A fresh token; SaslError if it is refused, NetworkError if none could be had."""
         clock = runtime.clock
+        where = f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}"
         end_ms = clock.monotonic_ms() + self.retry_backoff_max_ms
         wait_ms = self.retry_backoff_ms
         while True:
@@ -41,9 +45,11 @@ class TokenEndpoint:
                 return parse_token_response(status, body)
             except (OSError, http.client.HTTPException, TokenEndpointError) as error:
                 remaining_ms = end_ms - clock.monotonic_ms()
+                failure = f"No token could be fetched from {where}: {error}"
                 if remaining_ms <= 0:
-                    where = f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}"
-                    raise NetworkError(f"No token could be fetched from {where}: {error}") from error
+                    raise NetworkError(failure) from error
+                # Said now: a connection that waits for the token may give up first, and does not know why.
+                logger.warning("%s; trying again", failure)
             await runtime.sleep_ms(max(1, min(wait_ms, remaining_ms)))
             wait_ms *= 2
 
