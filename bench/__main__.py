@@ -1,6 +1,6 @@
 """``python -m bench [name …] [options]``: run all benchmarks or those named, and say which bars were missed.
 
-Options are those of the broker's benchmark; see ``python -m bench broker --help``.
+Options are those of the brokers' and the clients' benchmarks; see ``python -m bench broker --help``.
 """
 
 import importlib
@@ -8,7 +8,7 @@ import sys
 
 from bench.measure import Row, describe_machine
 
-NAMES = ("append", "lookup", "recovery", "opening", "compaction", "broker")
+NAMES = ("append", "lookup", "recovery", "opening", "compaction", "broker", "clients")
 
 
 def main() -> int:
@@ -22,8 +22,8 @@ def main() -> int:
     print(f"Ottla on {describe_machine()}; medians of alternating rounds")
     rows: list[Row] = []
     for name in names:
-        if name == "broker":
-            rows += importlib.import_module("bench.broker.contest").run(options)
+        if name in ("broker", "clients"):
+            rows += importlib.import_module(f"bench.{name}.contest").run(options)
         else:
             rows += importlib.import_module(f"bench.{name}").run()
     missed = [row.what for row in rows if row.reached is False]

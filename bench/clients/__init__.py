@@ -1,0 +1,1 @@
+"""Ottla's clients beside those of others, against the same broker."""
