@@ -88,7 +88,8 @@ class FetchAnswers:
             offset, code = asked[partition].fetch_offset, data.error_code
             if code == ErrorCode.NONE:
                 self.last_codes.pop(partition, None)
-                fetch = self._take_data(partition, state, offset, data, node_id, now_ms, is_shared=is_shared)
+                self._note(state, data, now_ms)
+                fetch = self._completed(partition, offset, data, node_id, is_shared=is_shared)
                 if fetch is not None and not fetch.has_progress and fetch.size_in_bytes:
                     errors.append(_no_progress(fetch))
                     back_off.append(partition)
@@ -111,23 +112,17 @@ class FetchAnswers:
                 errors.append(error)
         return AnswerSummary(errors, is_stale, back_off, buffered_bytes, has_data)
 
-    def _take_data(
-        self,
-        partition: TopicPartition,
-        state: PartitionState,
-        offset: int,
-        data: PartitionData,
-        node_id: int,
-        now_ms: int,
-        *,
-        is_shared: bool,
-    ) -> CompletedFetch | None:
+    def _note(self, state: PartitionState, data: PartitionData, now_ms: int) -> None:
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
         state.log_start_offset = data.log_start_offset
         if data.preferred_read_replica >= 0:
             state.preferred_read_replica = data.preferred_read_replica
             state.preferred_until_ms = now_ms + self._replica_lease_ms
+
+    def _completed(
+        self, partition: TopicPartition, offset: int, data: PartitionData, node_id: int, *, is_shared: bool
+    ) -> CompletedFetch | None:
         records = data.records
         if not records:
             return None

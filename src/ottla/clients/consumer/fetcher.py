@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
 from ottla.network.exponential_backoff import ExponentialBackoff
+from ottla.network.node import Node
 from ottla.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class Fetcher:
         subscription: SubscriptionState,
         buffer: FetchBuffer,
         metrics: ConsumerMetrics,
+        *,
         on_event: Callable[[], None],
     ) -> None:
         self._cluster = cluster
@@ -53,7 +55,7 @@ class Fetcher:
         self._isolation = IsolationLevel[config.isolation_level.upper()]
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, FetchSession] = {}
-        self._in_flight: dict[int, NodeFetch] = {}
+        self._in_flight: dict[int, tuple[NodeFetch, int]] = {}
         self._partitions_in_flight: set[TopicPartition] = set()
         self._backed_off: dict[TopicPartition, int] = {}
         self._back_off = ExponentialBackoff(config.common.retry_backoff_ms, config.common.retry_backoff_max_ms)
@@ -107,6 +109,15 @@ class Fetcher:
         self._on_event()
         self.wake()
 
+    def overdue(self, before_ms: int) -> dict[int, int]:
+        """The nodes whose fetch in flight was sent before this, and when."""
+        return {node_id: sent_ms for node_id, (_, sent_ms) in self._in_flight.items() if sent_ms < before_ms}
+
+    def fetch_more(self) -> None:
+        """The buffer has room: ask at once, so that the brokers work while the user does."""
+        if self._buffer.has_room and not self._is_closed:
+            self._step_now()
+
     def _step(self) -> None:
         self._scheduled = None
         if self._is_closed:
@@ -150,7 +161,7 @@ class Fetcher:
         session = self._sessions.setdefault(fetch.node_id, FetchSession())
         part = session.build(fetch.partitions)
         request = self._request(part, fetch.max_bytes, self._config.fetch_max_wait_ms)
-        self._in_flight[fetch.node_id] = fetch
+        self._in_flight[fetch.node_id] = (fetch, now_ms)
         self._partitions_in_flight.update(fetch.partitions)
         answer = asyncio.ensure_future(self._cluster.send(fetch.node_id, request, max_version=part.max_version))
         answer.add_done_callback(partial(self._answered, fetch, session, now_ms))
@@ -221,6 +232,7 @@ class Fetcher:
         summary = self.answers.apply(fetch.node_id, fetch.partitions, answered, now_ms)
         self._metrics.fetched(now_ms - sent_ms, summary.buffered_bytes, response.throttle_time_ms)
         if summary.is_metadata_stale:
+            self._learn_leaders(answered, response)
             self._cluster.request_update()
         self._put_off(summary.back_off, now_ms)
         for error in summary.errors:
@@ -228,7 +240,18 @@ class Fetcher:
         if summary.has_data:
             self._on_event()
 
-    def _put_off(self, partitions: Any, now_ms: int) -> None:
+    def _learn_leaders(self, answered: Mapping[TopicPartition, PartitionData], response: FetchResponse) -> None:
+        """Brokers that do not lead a partition say who does (KIP-951)."""
+        leaders = {
+            (partition.topic, partition.partition): (leader.leader_id, leader.leader_epoch)
+            for partition, data in answered.items()
+            if (leader := data.current_leader) is not None and leader.leader_id >= 0
+        }
+        if leaders:
+            nodes = [Node(each.node_id, each.host, each.port) for each in response.node_endpoints]
+            self._cluster.learn_leaders(leaders, nodes)
+
+    def _put_off(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         until_ms = now_ms + self._config.common.retry_backoff_ms
         self._backed_off.update(dict.fromkeys(partitions, until_ms))
 

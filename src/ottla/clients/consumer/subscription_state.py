@@ -36,7 +36,7 @@ class SubscriptionState:
         self._partitions: dict[TopicPartition, PartitionState] = {}
         self._type = SubscriptionType.NONE
         self.topics: frozenset[str] = frozenset()
-        """The topics subscribed to; with a pattern, those that match it so far."""
+        """The topics subscribed to by name."""
         self.pattern: re.Pattern[str] | None = None
         self.version = 0
         """Grows whenever the set of assigned partitions changes."""
@@ -56,17 +56,14 @@ class SubscriptionState:
     def subscribe_topics(self, topics: Collection[str]) -> bool:
         """Replace the topics; whether they changed. Partitions stay until the group says otherwise."""
         self._become(SubscriptionType.TOPICS)
-        return self._set_topics(topics)
+        wanted = frozenset(topics)
+        changed, self.topics = wanted != self.topics, wanted
+        return changed
 
-    def subscribe_pattern(self, pattern: re.Pattern[str]) -> None:
-        """Replace the pattern; ``set_matching_topics`` follows when the topics are known."""
+    def subscribe_pattern(self, pattern: re.Pattern[str] | None) -> None:
+        """Replace the pattern; None if the broker matches it."""
         self._become(SubscriptionType.PATTERN)
         self.pattern = pattern
-
-    def set_matching_topics(self, all_topics: Collection[str]) -> bool:
-        """Take the topics that match the pattern, from the start of their names on; whether they changed."""
-        assert self.pattern is not None
-        return self._set_topics([topic for topic in all_topics if self.pattern.fullmatch(topic)])
 
     def assign(self, partitions: Collection[TopicPartition]) -> bool:
         """The user's own choice of partitions; whether it changed. Kept ones keep their positions."""
@@ -226,11 +223,6 @@ class SubscriptionState:
                 "Subscription to topics, partitions and pattern are mutually exclusive; unsubscribe first"
             )
         self._type = kind
-
-    def _set_topics(self, topics: Collection[str]) -> bool:
-        wanted = frozenset(topics)
-        changed, self.topics = wanted != self.topics, wanted
-        return changed
 
     def _replace(self, partitions: Collection[TopicPartition]) -> bool:
         old = self._partitions
