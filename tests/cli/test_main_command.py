@@ -33,7 +33,7 @@ def test_without_a_command_the_usage_goes_to_standard_error(capsys: pytest.Captu
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("kafka-storage.sh", "storage"), ("serve", "server"), ("storag", "storage")],
+    [("topic", "topics"), ("kafka-topics.sh", "topics"), ("serve", "server"), ("consumer-group", "consumer-groups")],
 )
 def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture[str], typed: str, meant: str) -> None:
     assert main([typed]) == 2

@@ -1,6 +1,7 @@
 """Which cluster a command talks to: ``--bootstrap-server``, ``--bootstrap-controller``, ``--command-config``."""
 
 import argparse
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -56,9 +57,15 @@ def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitabl
     import logging
 
     from ottla.clients.admin import Admin
+    from ottla.config.admin_keys import ADMIN_CONFIG
+
+    known = {key: value for key, value in properties.items() if key in ADMIN_CONFIG}
+    if len(known) < len(properties):  # as Apache's clients: a file may serve several clients
+        unused = ", ".join(sorted(properties.keys() - known.keys()))
+        sys.stderr.write(f"WARN These configurations were supplied but are not used: {unused}\n")
 
     async def run() -> T:
-        async with Admin(dict(properties)) as admin:
+        async with Admin(known) as admin:
             return await work(admin)
 
     logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command

@@ -13,6 +13,24 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "server": "run a node: a broker and a controller",
         "storage": "format data directories, and look at them",
     },
+    "Topics and records": {
+        "topics": "create, list, describe, alter and delete topics",
+        "configs": "describe and alter the configuration of topics, brokers, groups, users, clients",
+        "get-offsets": "print the offsets of partitions",
+        "delete-records": "delete records before an offset",
+        "log-dirs": "say how much the log directories of brokers hold",
+    },
+    "Groups and transactions": {
+        "groups": "list groups of all kinds",
+        "consumer-groups": "list, describe and delete consumer groups, reset and delete their offsets",
+        "transactions": "list, describe, find and abort transactions",
+    },
+    "Cluster": {
+        "cluster": "print the cluster's id and endpoints, unregister a broker",
+        "features": "describe, upgrade and downgrade features",
+        "metadata-quorum": "describe the controllers' quorum, add and remove controllers",
+        "broker-api-versions": "print the requests that each broker understands",
+    },
     "This command": {
         "completion": "print the completion script of a shell",
         "help": "print this, or the help of a command",

@@ -58,11 +58,12 @@ class TransactionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionListing:
-    """A transactional id that a coordinator knows."""
+    """A transactional id that a coordinator (``coordinator_id``) knows."""
 
     transactional_id: str
     producer_id: int
     state: TransactionState
+    coordinator_id: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,11 @@ class TransactionsPart(AdminPart):
             min_version = _PATTERN_VERSION
         node_ids = await self._caller.node_ids(timeout_ms)
         answers = await self._ask_all(each_broker(node_ids, request, listed_transactions, min_version), timeout_ms)
-        return {each.transactional_id: each for answer in answers.values() for each in answer}
+        return {
+            each.transactional_id: replace(each, coordinator_id=node_id)
+            for node_id, answer in answers.items()
+            for each in answer
+        }
 
     @overload
     async def describe_transactions(
