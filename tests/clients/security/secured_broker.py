@@ -15,6 +15,8 @@ PASSWORD = "alice-secret"
 REAUTH_MS = 2_000
 """How long a session on RENEWED lasts."""
 
+RECORD_BYTES_MAX = 32 << 20
+
 _MODULES = "org.apache.kafka.common.security"
 _LISTENERS = {
     "TLS": "SSL",
@@ -91,6 +93,9 @@ def _properties(ports: dict[str, int], broker_port: int, controller_port: int) -
         "inter.broker.listener.name": "PLAINTEXT",
         "sasl.enabled.mechanisms": ",".join(_JAAS).upper(),
         "connection.failed.authentication.delay.ms": "10",
+        "delegation.token.secret.key": "any",
+        "auto.create.topics.enable": "true",
+        "message.max.bytes": str(RECORD_BYTES_MAX),
     }
     for listener, protocol in _LISTENERS.items():
         if protocol.startswith("SASL_"):
