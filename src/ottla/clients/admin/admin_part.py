@@ -20,6 +20,10 @@ class Caller(Protocol):
     def uses_controllers(self) -> bool:
         """Whether controllers are asked (``bootstrap.controllers``) and no brokers are known."""
 
+    @property
+    def request_timeout_ms(self) -> int:
+        """``request.timeout.ms``."""
+
     async def ask(self, ask: Ask[K, V], timeout_ms: int | None) -> dict[K, V | KafkaError]:
         """The result or the error of each key, in the order of the keys; ``timeout_ms`` None is the client's own."""
 

@@ -10,7 +10,7 @@ from ottla.clients.back_off import BackOff
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.coordinator_cache import CoordinatorType, broker_id
 from ottla.clients.cluster.metadata import ClusterMetadata
-from ottla.clients.errors import ClientClosedError, UnsupportedVersionError
+from ottla.clients.errors import BrokerNotAvailableError, ClientClosedError, UnsupportedVersionError
 from ottla.common.errors import KafkaError
 from ottla.config.client_configs import AdminConfig
 from ottla.network.client_errors import NetworkError
@@ -37,6 +37,11 @@ class ClusterCaller:
     def uses_controllers(self) -> bool:
         """Whether controllers are asked and no brokers are known."""
         return bool(self._config.common.bootstrap_controllers)
+
+    @property
+    def request_timeout_ms(self) -> int:
+        """``request.timeout.ms``."""
+        return self._config.common.request_timeout_ms
 
     def close(self) -> None:
         """Whoever waits gets a ClientClosedError."""
@@ -121,16 +126,19 @@ class ClusterCaller:
                 left_ms = self._left_ms(deadline_ms)
                 return await self._cluster.coordinator(*_coordinated(target), timeout_ms=left_ms)
             case Broker(node_id):
-                node = self._cluster.node(node_id)
+                absent = BrokerNotAvailableError(f"There is no broker {node_id} in the cluster")
+                return self._known(self._cluster.node(node_id), absent)
             case Anywhere.CONTROLLER:
-                node = self._cluster.metadata.controller
+                return self._known(self._cluster.metadata.controller, NetworkError("Nobody knows a controller"))
             case Anywhere.ANY_NODE:
-                node = self._cluster.least_loaded_node()
+                return self._known(self._cluster.least_loaded_node(), NetworkError("No node can be reached"))
             case _:
                 assert_never(target)
+
+    def _known(self, node: Node | None, absent: KafkaError) -> Node:
         if node is None:
             self._cluster.request_update()
-            raise NetworkError(f"{target} is not to be found in the cluster")
+            raise absent
         return node
 
     async def _exchange(

@@ -115,10 +115,11 @@ class ProducersPart(AdminPart):
         timeout_ms: int | None = None,
     ) -> Mapping[str, FencedProducer | KafkaError]:
         """Fence whoever uses these transactional ids; what they have open is aborted."""
+        # As in Apache's client. Nobody begins a transaction with the new epoch.
+        transaction_timeout_ms = self._caller.request_timeout_ms if timeout_ms is None else timeout_ms
 
-        def request(keys: Sequence[str], left_ms: int) -> InitProducerIdRequest:
-            # As in Apache, the time that is left becomes the transaction's timeout: nobody begins one with this epoch.
-            return InitProducerIdRequest(transactional_id=keys[0], transaction_timeout_ms=left_ms)
+        def request(keys: Sequence[str], _: int) -> InitProducerIdRequest:
+            return InitProducerIdRequest(transactional_id=keys[0], transaction_timeout_ms=transaction_timeout_ms)
 
         keys = list(dict.fromkeys(transactional_ids))
         ask = Ask(keys, TransactionCoordinator, request, fenced_producer, _FENCING_RETRIES, one_by_one=True)

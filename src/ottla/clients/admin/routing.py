@@ -6,6 +6,7 @@ from typing import Final, Generic, TypeVar
 from ottla.clients.admin.ask import Ask
 from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.errors import (
+    BrokerNotAvailableError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
     UnknownServerError,
@@ -20,9 +21,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T", bound=Hashable)
 
-UNKNOWN_TOPIC_GRACE_MS: Final = 2000
-"""How long a topic that no broker knows is looked for: it may have been created a moment ago. Apache's client goes on
+ABSENCE_GRACE_MS: Final = 2000
+"""How long a topic or a broker that nobody knows is looked for: it may have come a moment ago. Apache's client goes on
 until the call's time is up and then says only that it is; who mistypes a name should not wait a minute for that."""
+_ABSENT: Final = (UnknownTopicOrPartitionError, BrokerNotAvailableError)
 
 
 class Progress(Generic[K, V]):
@@ -39,7 +41,7 @@ class Progress(Generic[K, V]):
         self._started_ms = now_ms
         self._results: dict[K, V | KafkaError] = {}
         self._causes: dict[K, KafkaError] = {}
-        self.pending: list[K] = list(ask.keys)
+        self.pending: dict[K, None] = dict.fromkeys(ask.keys)
 
     def answer(self, keys: Sequence[K], results: Mapping[K, V | KafkaError], now_ms: int) -> None:
         """An answer for these keys; one that it does not mention has failed."""
@@ -56,7 +58,7 @@ class Progress(Generic[K, V]):
     def fail(self, keys: Iterable[K], error: KafkaError, now_ms: int) -> None:
         """No answer for these keys, or one that is an error for all of them."""
         for key in keys:
-            if error.retriable:
+            if error.retriable or isinstance(error, _ABSENT):
                 self._retry(key, error, now_ms)
             else:
                 self._settle(key, error)
@@ -77,8 +79,7 @@ class Progress(Generic[K, V]):
         return {key: self._results[key] for key in self._ask.keys}
 
     def _retry(self, key: K, error: KafkaError, now_ms: int) -> None:
-        unknown = isinstance(error, UnknownTopicOrPartitionError)
-        if unknown and now_ms - self._started_ms >= UNKNOWN_TOPIC_GRACE_MS:
+        if isinstance(error, _ABSENT) and now_ms - self._started_ms >= ABSENCE_GRACE_MS:
             self._settle(key, error)
         else:
             self._causes[key] = error
@@ -86,7 +87,7 @@ class Progress(Generic[K, V]):
     def _settle(self, key: K, result: V | KafkaError) -> None:
         if key not in self._results:
             self._results[key] = result
-            self.pending.remove(key)
+            del self.pending[key]
 
 
 def split(keys: Iterable[K], place: Callable[[K], T], *, one_by_one: bool) -> list[tuple[T, list[K]]]:
