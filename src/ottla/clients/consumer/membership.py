@@ -10,7 +10,8 @@ How a consumer drives it, at every poll and for every record it hands out of its
     if membership.poll(now_ms):              # cheap: notes that the user is alive; true when there is work to do
         await membership.process()           # runs callbacks, raises what the user must know
 
-While the consumer waits for records, ``PartitionOwner.wake_up`` tells it that ``poll`` would be true now.
+While the consumer waits for records, ``PartitionOwner.wake_up`` tells it that ``poll`` would be true now; as it waits
+it calls ``poll`` at least every second, or else it is taken for dead after ``max.poll.interval.ms``.
 
 One object lives as long as its consumer: ``start`` when it subscribes (or assigns by hand: then there are only
 commits), ``leave`` when it unsubscribes, ``close`` at the end.
@@ -70,8 +71,8 @@ class Subscription:
 
 
 class PartitionOwner(Protocol):
-    """What the consumer does when partitions come and go. Everything is called in the task that awaits ``process``,
-    ``leave`` or ``close``, except ``consumed_offsets`` and ``wake_up``, which the background task calls.
+    """What the consumer does when partitions come and go. Everything is called from within ``poll``, ``process``,
+    ``leave`` or ``close``, except ``wake_up``, which the background task calls.
 
     Promised: ``on_assigned`` names only partitions that are not owned; every partition that was assigned is named by
     exactly one ``on_revoked`` or ``on_lost`` before it is assigned again; ``stop_delivery`` comes before each of them.
@@ -96,7 +97,10 @@ class PartitionOwner(Protocol):
         """As ``on_revoked``, but others may own these already: commits of them will fail."""
 
     def consumed_offsets(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """The position (next offset to hand out) of every owned partition that has one, for auto commit."""
+        """The position (next offset to hand out) of every owned partition that has one, for auto commit.
+
+        A poll means that all that was handed out before is processed.
+        """
 
     def wake_up(self) -> None:
         """``poll`` would return True: end the wait for records."""

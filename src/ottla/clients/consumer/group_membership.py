@@ -1,0 +1,301 @@
+"""The driver around a member: its requests in the background, its duties in the user's task."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from ottla.clients.cluster.cluster_client import ClusterClient
+from ottla.clients.cluster.metadata import ClusterMetadata
+from ottla.clients.consumer.commit_manager import CommitManager
+from ottla.clients.consumer.coordinator_channel import CoordinatorChannel
+from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
+from ottla.clients.consumer.member_machine import Duty, DutyKind, MemberMachine
+from ottla.clients.consumer.membership import CommitCallback, MembershipState, PartitionOwner, Subscription
+from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from ottla.clients.consumer.poll_watch import PollWatch
+from ottla.clients.consumer.rebalance_listener import RebalanceListenerError
+from ottla.common.errors import KafkaError
+from ottla.common.topic_partition import TopicPartition
+from ottla.config.client_configs import ConsumerConfig
+from ottla.protocol.message import Message
+from ottla.protocol.messages.join_group import JoinGroupRequest
+
+logger = logging.getLogger(__name__)
+
+_JOIN_LAPSE_MS: Final = 5000
+"""How much longer than the rebalance may take a JoinGroup waits for its answer."""
+_WAIT_MAX_MS: Final = 1000
+"""How long the background task sleeps at most, so that a blocked event loop is noticed."""
+
+
+class GroupMembership:
+    """See :class:`ottla.clients.consumer.membership.Membership`. Subclasses say which machine, and how it leads."""
+
+    uses_epochs = False
+    """Whether offsets are fetched as a member of an epoch."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        config: ConsumerConfig,
+        owner: PartitionOwner,
+        machine: MemberMachine,
+        watch: PollWatch,
+    ) -> None:
+        assert config.group_id is not None, "a membership needs a group"
+        self._client = client
+        self._config = config
+        self._owner = owner
+        self._machine = machine
+        self._watch = watch
+        self._clock = client.runtime.clock
+        self._channel = CoordinatorChannel(client, config.group_id)
+        self._commits = CommitManager(
+            client, config, machine, self._channel, settled=self._wait_for_change, on_finished=self._changed
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._requests: set[asyncio.Task[None]] = set()
+        self._woken = asyncio.Event()
+        self._change = asyncio.Event()
+        self._needs_user = False
+        self._wanted: Collection[str] | None = ()
+        self._is_closed = False
+        client.on_update(self._on_metadata)
+
+    @property
+    def state(self) -> MembershipState:
+        """Where the member stands."""
+        return self._machine.state
+
+    @property
+    def reason(self) -> str:
+        """One sentence for people, with what keeps us from the coordinator."""
+        reason = self._machine.reason
+        failure = self._channel.last_failure
+        return f"{reason} ({failure})" if failure and self.state is not MembershipState.STABLE else reason
+
+    @property
+    def error(self) -> KafkaError | None:
+        """Why it can never be in this group."""
+        return self._machine.error
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Group, member and generation."""
+        return self._machine.group_metadata
+
+    async def start(self, subscription: Subscription | None, now_ms: int) -> None:
+        """Begin to join, in the background; None: only commits are wanted."""
+        if subscription is not None:
+            self._machine.start(subscription, now_ms)
+            self._machine.update_metadata(self._client.metadata)
+            self._follow_topics()
+        if self._task is None and subscription is not None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        self._changed()
+
+    def update_subscription(self, subscription: Subscription) -> None:
+        """The user subscribed anew."""
+        self._machine.start(subscription, self._clock.monotonic_ms())
+        self._follow_topics()
+        self._changed()
+
+    def request_rejoin(self, reason: str) -> None:
+        """Ask for a rebalance."""
+        self._machine.request_rejoin(reason)
+        self._changed()
+
+    def poll(self, now_ms: int) -> bool:
+        """The user is alive. True when ``process`` has something to do."""
+        self._machine.poll(now_ms)
+        self._commits.maybe_auto_commit(now_ms, self._owner.consumed_offsets)
+        return self._needs_user
+
+    async def process(self) -> None:
+        """Perform duties, run callbacks, raise what the user must hear."""
+        failure: RebalanceListenerError | None = None
+        while (duty := self._machine.duty()) is not None:
+            try:
+                await self._perform(duty)
+            except RebalanceListenerError as error:
+                failure = failure or error
+        self._changed()
+        await self._commits.run_callbacks()
+        told = self._machine.error or self._machine.take_error()
+        self._changed()
+        if told is not None:
+            raise told
+        if failure is not None:
+            raise failure
+
+    async def _perform(self, duty: Duty) -> None:
+        """Once the owner hears of it a duty counts as done, even if the user's task is cancelled in its listener."""
+        if duty.kind is DutyKind.ASSIGN:
+            tell = self._owner.on_assigned
+        else:
+            self._owner.stop_delivery(duty.partitions)
+            tell = self._owner.on_lost
+            if duty.kind is DutyKind.REVOKE:
+                tell = self._owner.on_revoked
+                consumed = self._owner.consumed_offsets()
+                await self._commits.auto_commit_now(consumed, self._config.default_api_timeout_ms)
+        try:
+            await tell(duty.partitions)
+        finally:
+            self._machine.done(duty)
+            self._changed()
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, *, timeout_ms: int | None = None
+    ) -> None:
+        """Commit and wait."""
+        self._raise_if_fatal()
+        await self._commits.commit(self._owner.consumed_offsets() if offsets is None else offsets, timeout_ms)
+
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, callback: CommitCallback | None = None
+    ) -> None:
+        """Commit in the background, in order and without retries."""
+        self._raise_if_fatal()
+        self._commits.commit_async(self._owner.consumed_offsets() if offsets is None else offsets, callback)
+
+    async def fetch_committed(
+        self, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """The committed offsets, None where there is none."""
+        self._raise_if_fatal()
+        return await self._commits.fetch_committed(partitions, timeout_ms, with_epoch=self.uses_epochs)
+
+    async def leave(self, *, timeout_ms: int | None = None) -> None:
+        """Commit if auto commit is on, give up all partitions and leave the group."""
+        await self._leave(timeout_ms, "the consumer unsubscribed from all topics")
+
+    async def close(self, *, timeout_ms: int | None = None) -> None:
+        """Leave, wait for asynchronous commits, and end the background work."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            await self._leave(timeout_ms, "the consumer is being closed")
+        finally:
+            await self._cancel([*self._requests, *([self._task] if self._task is not None else [])])
+
+    async def _leave(self, timeout_ms: int | None, reason: str) -> None:
+        timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        failure: RebalanceListenerError | None = None
+        duty = self._machine.leaving_duty()
+        if duty is None:
+            await self._commits.auto_commit_now(self._owner.consumed_offsets(), timeout_ms)
+        else:
+            try:
+                await self._perform(duty)
+            except RebalanceListenerError as error:
+                failure = error
+        await self._commits.flush(timeout_ms)
+        goodbye = self._machine.leave(reason)
+        if self._requests:
+            await self._cancel(self._requests)
+            self._channel.reconnect()
+        if goodbye is not None:
+            await self._say_goodbye(goodbye, timeout_ms)
+        self._changed()
+        await self._commits.run_callbacks()
+        if failure is not None:
+            raise failure
+
+    @staticmethod
+    async def _cancel(tasks: "Collection[asyncio.Task[None]]") -> None:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _say_goodbye(self, goodbye: Message, timeout_ms: int) -> None:
+        timeout_ms = min(timeout_ms, self._client.config.request_timeout_ms)
+        try:
+            await self._channel.ask(goodbye, timeout_ms=timeout_ms)
+        except KafkaError as error:
+            logger.info("Left the group %s without telling its coordinator: %s", self._channel.group_id, error)
+
+    def _raise_if_fatal(self) -> None:
+        if self._machine.error is not None:
+            raise self._machine.error
+
+    # In the background
+
+    async def _run(self) -> None:
+        while True:
+            now_ms = self._clock.monotonic_ms()
+            while (request := self._machine.next_request(now_ms)) is not None:
+                self._spawn(self._exchange(request))
+            self._look_after(now_ms)
+            wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), _WAIT_MAX_MS)
+            await self._sleep(now_ms + wait_ms, wait_ms)
+
+    async def _sleep(self, due_ms: int, wait_ms: int) -> None:
+        self._woken.clear()
+        timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            timer.cancel()
+        self._watch.woke_up(due_ms, self._clock.monotonic_ms())
+
+    def _look_after(self, now_ms: int) -> None:
+        """What follows from the machine's state besides requests."""
+        del now_ms
+        self._needs_user = self._machine.needs_user() or self._commits.has_finished
+        if self._needs_user:
+            self._owner.wake_up()
+
+    def _spawn(self, coroutine: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+
+    async def _exchange(self, request: Message) -> None:
+        """Send one request of the member, and tell it the answer."""
+        request_timeout_ms = self._client.config.request_timeout_ms
+        timeout_ms = request_timeout_ms
+        if isinstance(request, JoinGroupRequest):
+            timeout_ms = max(timeout_ms, request.rebalance_timeout_ms + _JOIN_LAPSE_MS)
+        try:
+            response = await self._channel.ask(request, timeout_ms=timeout_ms, find_timeout_ms=request_timeout_ms)
+        except KafkaError as error:
+            self._machine.handle_failure(request, error, self._clock.monotonic_ms())
+        else:
+            if not self._machine.handle_response(request, response, self._clock.monotonic_ms()):
+                self._channel.lost("the broker is not the coordinator any more")
+        self._follow_topics()
+        self._changed()
+
+    def _on_metadata(self, metadata: ClusterMetadata) -> None:
+        if self._is_closed:
+            return
+        self._machine.update_metadata(metadata)
+        self._follow_topics()
+        self._changed()
+
+    def _follow_topics(self) -> None:
+        wanted = self._machine.wanted_topics
+        if self.state is not MembershipState.UNJOINED and wanted != self._wanted:
+            self._wanted = wanted
+            self._client.want_topics(wanted)
+
+    def _changed(self) -> None:
+        """Something happened: look at the machine again."""
+        self._needs_user = self._machine.needs_user() or self._commits.has_finished
+        if self._needs_user:
+            self._owner.wake_up()
+        self._woken.set()
+        change, self._change = self._change, asyncio.Event()
+        change.set()
+
+    async def _wait_for_change(self, timeout_ms: int) -> None:
+        change = self._change
+        try:
+            async with asyncio.timeout(max(timeout_ms, 0) / 1000):
+                await change.wait()
+        except TimeoutError:
+            return
