@@ -1,19 +1,23 @@
 """The producer, for asyncio."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ottla.clients.errors import KafkaError, RecordTooLargeError, SerializationError
+from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
+from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from ottla.clients.errors import IllegalStateError, KafkaError, RecordTooLargeError, SerializationError
 from ottla.clients.producer.batch_builder import RECORD_OVERHEAD_MAX, record_size_upper_bound
 from ottla.clients.producer.batch_outcome import RecordMetadata
 from ottla.clients.producer.delivery import Delivery
-from ottla.clients.producer.idempotence import IdempotentProducer
 from ottla.clients.producer.interceptors import Interceptors, ProducerInterceptor, ProducerRecord
 from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
-from ottla.clients.producer.producer_core import ProducerCore
+from ottla.clients.producer.producer_core import ProducerCore, producer_state
 from ottla.clients.producer.topic_queue import TopicQueue
+from ottla.clients.producer.transaction_coordination import TransactionCoordination
 from ottla.clients.serialization import Serializer, as_serializer
+from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ProducerConfig
 from ottla.records.batch import HEADER_BYTES
 from ottla.records.record import Header
@@ -53,8 +57,9 @@ class Producer:
     ) -> None:
         """Check the configuration (InvalidConfigError); nothing is connected before ``start``."""
         given = ProducerConfig.parse(config, keywords)
-        self._state = IdempotentProducer() if given.enable_idempotence else None
+        self._state = producer_state(given)
         self._core = ProducerCore(given, self._state, runtime)
+        self._transactions = self._core.transactions
         self._accumulator = self._core.accumulator
         self._topics = self._accumulator.topics
         self._key_serializer = as_serializer(given.key_serializer if key_serializer is None else key_serializer)
@@ -166,6 +171,57 @@ class Producer:
         core = self._core
         await core.wait_for_topic(topic, None, core.monotonic_ms() + core.config.max_block_ms)
         return core.cluster.metadata.partitions_for(topic)
+
+    # -- transactions -------------------------------------------------------------------------------------------------
+
+    async def init_transactions(self) -> None:
+        """Before the first transaction: fence whoever had this ``transactional.id`` before, and abort what they left.
+
+        This and the other methods of transactions wait ``max.block.ms`` at most. After a KafkaTimeoutError only the
+        same method may be called again, and waits for the same. ProducerFencedError and other fatal errors are for
+        good: close the producer.
+        """
+        await self._transactional().init_transactions(self._core.config.max_block_ms)
+
+    def begin_transaction(self) -> None:
+        """All that is sent from now on belongs together."""
+        self._transactional().begin_transaction()
+
+    async def commit_transaction(self) -> None:
+        """Make all that was sent visible at once; raises what spoiled the transaction, which is then to be aborted."""
+        await self._transactional().commit_transaction(self._core.config.max_block_ms)
+
+    async def abort_transaction(self) -> None:
+        """Let nobody who reads committed records see anything that was sent."""
+        await self._transactional().abort_transaction(self._core.config.max_block_ms)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """``async with producer.transaction():`` commits at its end, or aborts and raises what went wrong in it."""
+        self.begin_transaction()
+        try:
+            yield self
+            await self.commit_transaction()
+        except BaseException:
+            if self._transactional().may_abort:
+                await self.abort_transaction()
+            raise
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
+    ) -> None:
+        """Commit a consumer's offsets if, and only if, the transaction is; ``consumer.group_metadata()`` names it."""
+        given = {
+            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for partition, offset in offsets.items()
+        }
+        await self._transactional().send_offsets(given, group_metadata, self._core.config.max_block_ms)
+
+    def _transactional(self) -> TransactionCoordination:
+        self._core.raise_if_closed()
+        if self._transactions is None:
+            raise IllegalStateError("Transactions need a transactional_id")
+        return self._transactions
 
     def metrics(self) -> Mapping[str, float]:
         """Counts, averages and maxima since the start, under Apache's names."""

@@ -13,6 +13,8 @@ from ottla.clients.producer.metrics import ProducerMetrics
 from ottla.clients.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from ottla.clients.producer.sender import Sender, SenderConfig
 from ottla.clients.producer.topic_queue import TopicQueue
+from ottla.clients.producer.transaction_coordination import TransactionCoordination
+from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.config.client_configs import ProducerConfig
 from ottla.records.compression import Compression, compression_for_name
 
@@ -59,6 +61,18 @@ class ProducerCore:
             ),
             self.metrics,
         )
+        self.transactions: TransactionCoordination | None = None
+        if isinstance(idempotence, TransactionManager):
+            self.transactions = TransactionCoordination(
+                idempotence,
+                self.cluster,
+                self.completer,
+                drained=self.flush,
+                wake_sender=self.sender.wake,
+                transaction_timeout_ms=config.transaction_timeout_ms,
+                retry_backoff_ms=config.common.retry_backoff_ms,
+                retry_backoff_max_ms=config.common.retry_backoff_max_ms,
+            )
         self._is_started = False
 
     async def start(self) -> None:
@@ -149,7 +163,16 @@ class ProducerCore:
             finally:
                 self.completer.abort_all(ClientClosedError("Producer is closed forcefully."))
                 self.sender.close()
+                if self.transactions is not None:
+                    await self.transactions.close()
         await self.cluster.close()
+
+
+def producer_state(config: ProducerConfig) -> IdempotentProducer | None:
+    """What knows who the producer is to brokers; None where they need not know."""
+    if config.transactional_id is not None:
+        return TransactionManager(config.transactional_id)
+    return IdempotentProducer() if config.enable_idempotence else None
 
 
 def _accumulator_config(config: ProducerConfig) -> AccumulatorConfig:

@@ -1,11 +1,12 @@
 """Does what a transactional producer decides: speaks with the coordinators until they have answered."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol
 
 from ottla.clients.back_off import BackOff
-from ottla.clients.cluster.cluster_client import ClusterClient, CoordinatorType
+from ottla.clients.cluster.cluster_client import ClusterClient
+from ottla.clients.cluster.coordinator_cache import CoordinatorType
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.errors import (
     CommitFailedError,
@@ -36,11 +37,11 @@ _LEFT_THE_GROUP: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERAT
 class TransactionBatches(Protocol):
     """The records of a transaction, as the sender has them."""
 
-    async def drained(self) -> None:
-        """Wait until everything that was appended is acknowledged, or has failed."""
+    def abort_undrained(self, error: KafkaError) -> None:
+        """Fail what was never sent."""
 
-    def abort_unsent(self, error: KafkaError) -> None:
-        """Fail what has not been sent yet."""
+    def abort_all(self, error: KafkaError) -> None:
+        """Fail everything."""
 
 
 class TransactionCoordination:
@@ -52,11 +53,13 @@ class TransactionCoordination:
         cluster: ClusterClient,
         batches: TransactionBatches,
         *,
+        drained: Callable[[], Awaitable[None]],
+        wake_sender: Callable[[], None],
         transaction_timeout_ms: int,
         retry_backoff_ms: int,
         retry_backoff_max_ms: int,
-        wake_sender: Callable[[], None],
     ) -> None:
+        """``drained`` waits until everything that was appended is acknowledged, or has failed."""
         self._manager = manager
         self._cluster = cluster
         self._batches = batches
@@ -64,11 +67,14 @@ class TransactionCoordination:
         self._retry_backoff_ms = retry_backoff_ms
         self._retry_backoff_max_ms = retry_backoff_max_ms
         self._wake_sender = wake_sender
+        self._drained = drained
         self._is_v2 = False
         self._pending: tuple[str, asyncio.Task[None]] | None = None
         self._adding: asyncio.Task[None] | None = None
         assert manager.transactional_id is not None
         self._id: str = manager.transactional_id
+        manager.on_new_partition = self.add_partitions
+        manager.on_error = self._on_error
 
     # -- what the user asks -------------------------------------------------------------------------------------------
 
@@ -95,6 +101,11 @@ class TransactionCoordination:
         self._manager.require_transaction("send_offsets_to_transaction")
         if offsets:
             await self._perform("send_offsets_to_transaction", lambda: self._send_offsets(offsets, group), timeout_ms)
+
+    @property
+    def may_abort(self) -> bool:
+        """Whether there is a transaction to abort."""
+        return self._manager.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
 
     def add_partitions(self) -> None:
         """Tell the coordinator of new partitions, unless it is being told; what waits for that is sent afterwards."""
@@ -151,16 +162,18 @@ class TransactionCoordination:
         manager.begin_commit()
         self._wake_sender()
         self.add_partitions()
-        await self._batches.drained()
+        await self._drained()
         manager.require_no_error()
         await self._end(committed=True)
 
     async def _abort(self) -> None:
         manager = self._manager
         manager.begin_abort()
-        self._batches.abort_unsent(TransactionAbortedError("The transaction was aborted before this record was sent"))
+        self._batches.abort_undrained(
+            TransactionAbortedError("The transaction was aborted before this record was sent")
+        )
         self._wake_sender()
-        await self._batches.drained()
+        await self._drained()
         if self._adding is not None:
             await asyncio.wait((self._adding,))
         await self._end(committed=False)
@@ -237,6 +250,19 @@ class TransactionCoordination:
             else:
                 await self._pause(back_off)
 
+    def _on_error(self) -> None:
+        # Not at once: whoever notes an error is at work on a batch.
+        asyncio.get_running_loop().call_soon(self._give_up_batches)
+
+    def _give_up_batches(self) -> None:
+        error, manager = self._manager.error, self._manager
+        if error is None:
+            return  # it is being aborted by now
+        if manager.fatal_error is None:
+            self._batches.abort_undrained(error)
+        else:
+            self._batches.abort_all(error)
+
     # -- asking -------------------------------------------------------------------------------------------------------
 
     async def _ask(self, request: Message, kind: CoordinatorType, key: str, version_max: int | None = None) -> Message:
@@ -257,7 +283,7 @@ class TransactionCoordination:
             self._require_not_fatal()
             try:
                 node = await self._cluster.coordinator(kind, key, timeout_ms=self._transaction_timeout_ms)
-                answer = await self._cluster.send(node.id, request, max_version=version_max)
+                answer: Message = await self._cluster.send(node, request, max_version=version_max)
             except (NetworkError, KafkaTimeoutError):
                 self._cluster.forget_coordinator(kind, key)
                 await self._pause(back_off)

@@ -8,6 +8,7 @@ producer asks for its next epoch itself after an error (ABORTING → INITIALIZIN
 leader adds it, and every end brings the next epoch.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
@@ -48,11 +49,19 @@ _TRANSITIONS: Final = {
 """FATAL_ERROR follows upon any."""
 
 
+def _ignore() -> None:
+    pass
+
+
 class TransactionManager(IdempotentProducer):
     """See the module."""
 
     def __init__(self, transactional_id: str) -> None:
         super().__init__()
+        self.on_new_partition: Callable[[], None] = _ignore
+        """Called when the coordinator has to be told of a partition (version 1)."""
+        self.on_error: Callable[[], None] = _ignore
+        """Called when the transaction, or the producer, has failed: what was not sent will not be."""
         self.state = TransactionState.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction, or the producer, has failed."""
@@ -94,8 +103,8 @@ class TransactionManager(IdempotentProducer):
         return False
 
     def is_send_allowed(self, topic_partition: TopicPartition) -> bool:
-        """Whether a partition belongs to the transaction, and this has not failed."""
-        return self.error is None and topic_partition in self._added
+        """Whether a partition belongs to the transaction. After an error only retries are left, which may go on."""
+        return self.fatal_error is None and topic_partition in self._added
 
     def add_partition(self, topic_partition: TopicPartition) -> None:
         """A record is about to be appended there; raises what ``require_transaction`` raises."""
@@ -105,6 +114,7 @@ class TransactionManager(IdempotentProducer):
             self._is_started = True
         elif topic_partition not in self._added and topic_partition not in self._being_added:
             self._new[topic_partition] = None
+            self.on_new_partition()
 
     def note_error(self, error: KafkaError) -> None:
         """A batch failed: the transaction can only be aborted, and some errors are for good."""
@@ -234,11 +244,13 @@ class TransactionManager(IdempotentProducer):
             return
         self.error = error
         self._move(_S.ABORTABLE_ERROR, "an error")
+        self.on_error()
 
     def fail(self, error: KafkaError) -> None:
         """The producer is done."""
         self.error = self.fatal_error = error
         self.state = _S.FATAL_ERROR
+        self.on_error()
 
     def give_up_initializing(self, error: KafkaError) -> None:
         """init_transactions failed in a way that another call may not: authorization that may be granted meanwhile."""
