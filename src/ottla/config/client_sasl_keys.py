@@ -77,7 +77,7 @@ CLIENT_SASL_KEYS = (
               "Secret of the client credentials grant."),
     ConfigKey("sasl.oauthbearer.assertion.algorithm", STRING, "RS256",
               CaseInsensitiveValidString("ES256", "RS256"), MEDIUM,
-              "Algorithm that assertions are signed with."),
+              "Algorithm that assertions are signed with.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.aud", STRING, None, None, MEDIUM,
               "Audience of assertions.", inert=ASSERTIONS),
     ConfigKey("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86400), LOW,

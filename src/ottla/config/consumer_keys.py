@@ -21,13 +21,23 @@ RANGE_ASSIGNOR = "org.apache.kafka.clients.consumer.RangeAssignor"
 COOPERATIVE_STICKY_ASSIGNOR = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 SHARE_CONSUMERS = "there is no share consumer"
 
+
+class _ShareAcquireMode(CaseInsensitiveValidString):
+    """Apache shows these words without saying that any case will do."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid).lower()}]"
+
+
 # fmt: off
 CONSUMER_CONFIG = ConfigTable(
     "consumer",
     *COMMON_CLIENT_KEYS,
     *CLIENT_SSL_KEYS,
     *CLIENT_SASL_KEYS,
-    ConfigKey("bootstrap.servers", LIST, None, ValidList(), HIGH,
+    ConfigKey("bootstrap.servers", LIST, None, ValidList(empty_allowed=False), HIGH,
               "Addresses (host:port) of some brokers, of which one has to answer first.", required=True),
     ConfigKey("group.id", STRING, None, None, HIGH,
               "Name of the group that shares the partitions."),
@@ -92,7 +102,7 @@ CONSUMER_CONFIG = ConfigTable(
     ConfigKey("share.acknowledgement.mode", STRING, "implicit", one_of("implicit", "explicit"), MEDIUM,
               "Whether records of a share group are acknowledged one by one.", inert=SHARE_CONSUMERS),
     ConfigKey("share.acquire.mode", STRING, "BATCH_OPTIMIZED",
-              CaseInsensitiveValidString("BATCH_OPTIMIZED", "RECORD_LIMIT"), MEDIUM,
+              _ShareAcquireMode("BATCH_OPTIMIZED", "RECORD_LIMIT"), MEDIUM,
               "How many records a share consumer acquires at a time.", inert=SHARE_CONSUMERS),
 )
 # fmt: on

@@ -24,7 +24,7 @@ PRODUCER_CONFIG = ConfigTable(
     *COMMON_CLIENT_KEYS,
     *CLIENT_SSL_KEYS,
     *CLIENT_SASL_KEYS,
-    ConfigKey("bootstrap.servers", LIST, None, ValidList(), HIGH,
+    ConfigKey("bootstrap.servers", LIST, None, ValidList(empty_allowed=False), HIGH,
               "Addresses (host:port) of some brokers, of which one has to answer first.", required=True),
     ConfigKey("buffer.memory", LONG, 33554432, at_least(0), HIGH,
               "Bytes of records that wait to be sent; beyond them send waits, too."),
