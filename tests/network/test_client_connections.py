@@ -18,6 +18,7 @@ from ottla.network.client_errors import AuthenticationError, NetworkError, Reque
 from ottla.network.connection_states import Address, ConnectionState
 from ottla.network.network_client import NetworkClient
 from ottla.network.node import Node
+from ottla.network.node_api_versions import NodeApiVersions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import Message
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
@@ -276,8 +277,11 @@ class Password:
         self.lifetime_ms = lifetime_ms
         self.refused = False
         self.sessions = 0
+        self.told: list[bool] = []
+        """At each call, whether it was said what the node speaks."""
 
-    async def authenticate(self, exchange: Exchange, api_versions: object) -> int | None:
+    async def authenticate(self, exchange: Exchange, api_versions: NodeApiVersions | None) -> int | None:
+        self.told.append(api_versions is not None)
         response: Message = await exchange(SaslHandshakeRequest(mechanism="TEST"), 1)
         assert isinstance(response, SaslHandshakeResponse)
         if self.refused:
@@ -341,6 +345,7 @@ def test_a_session_is_renewed_before_it_ends_behind_what_is_in_flight() -> None:
                 answer_any(received)
             await asyncio.gather(before, *after)
             assert (password.sessions, broker.accepted) == (2, 1)
+            assert password.told == [False, True]
             clock.advance_ms(950)
             password.refused = True
             broker.handle = answer_any

@@ -190,3 +190,22 @@ def test_a_port_that_speaks_something_else(trusting: Callable[[], ssl.SSLContext
                     await client.send(node, MetadataRequest())
 
     run(test())
+
+
+def test_a_complaint_of_tls_is_understood_without_tls() -> None:
+    """It would pass for the size of a very large answer, which never comes."""
+
+    async def complaining(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"\x15\x03\x03\x00\x02\x02\x50")
+        await reader.read()
+        writer.close()
+
+    async def test() -> None:
+        listening = await asyncio.start_server(complaining, "127.0.0.1", 0)
+        node = Node(1, "127.0.0.1", listening.sockets[0].getsockname()[1])
+        async with listening, new_client() as client:
+            with pytest.raises(NetworkError, match="speaks TLS on this port"):
+                await client.send(node, MetadataRequest())
+
+    run(test())
