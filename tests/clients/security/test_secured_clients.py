@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import time
 from collections.abc import Coroutine, Mapping
 from random import Random
 from typing import Any
@@ -17,6 +18,8 @@ from ottla.config.client_configs import AdminConfig
 from ottla.network.client_errors import AuthenticationError
 from ottla.protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.security.sasl.bearer_token import OAuthBearerToken
+from ottla.security.sasl.unsecured_jwt import unsecured_token
 from tests.clients.security.secured_broker import PASSWORD, RECORD_BYTES_MAX, SecuredBroker
 
 PATIENCE_S = 60
@@ -69,6 +72,31 @@ def test_an_admin_client(secured: SecuredBroker) -> None:
     async def test() -> None:
         async with Admin(keys(secured, "SASLTLS", "SASL_SSL")) as admin:
             assert [node.port for node in (await admin.describe_cluster()).nodes] == [secured.ports["SASLTLS"]]
+
+    run(test())
+
+
+def test_tokens_from_a_function_of_the_users(secured: SecuredBroker) -> None:
+    common = {**keys(secured, "SASLTLS", "SASL_SSL"), "sasl.mechanism": "OAUTHBEARER"}
+    asked = 0
+
+    def token() -> OAuthBearerToken:
+        nonlocal asked
+        asked += 1
+        return unsecured_token({"unsecuredLoginStringClaim_sub": "alice"}, time.time_ns() // 1_000_000)
+
+    async def test() -> None:
+        async with Producer(common, token_provider=token) as producer:
+            assert (await producer.send_and_wait("tokens", b"x", partition=0)).offset == 0
+        consumer: Consumer[bytes, bytes] = Consumer(common, token_provider=token, auto_offset_reset="earliest")
+        async with consumer:
+            consumer.assign([TopicPartition("tokens", 0)])
+            while not (records := await consumer.poll(1_000)):
+                pass
+            assert [record.value for record in records] == [b"x"]
+        async with Admin(common, token_provider=token) as admin:
+            await admin.describe_cluster()
+        assert asked == 3, "a client asks once for all of its connections"
 
     run(test())
 

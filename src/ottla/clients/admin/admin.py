@@ -1,7 +1,7 @@
 """The admin client for asyncio."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ottla.clients.admin.acls import AclsPart
 from ottla.clients.admin.caller import ClusterCaller
@@ -27,6 +27,9 @@ from ottla.clients.admin.transactions import TransactionsPart
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.config.client_configs import AdminConfig
 from ottla.runtime.port import Runtime
+
+if TYPE_CHECKING:
+    from ottla.clients.security import TokenProvider
 
 
 class Admin(
@@ -66,11 +69,22 @@ class Admin(
     _caller: ClusterCaller
 
     def __init__(
-        self, config: Mapping[str, object] | None = None, /, *, runtime: Runtime | None = None, **keywords: object
+        self,
+        config: Mapping[str, object] | None = None,
+        /,
+        *,
+        token_provider: "TokenProvider | None" = None,
+        runtime: Runtime | None = None,
+        **keywords: object,
     ) -> None:
-        """Kafka's keys in a dict, or as keywords with underscores, which win; InvalidConfigError if they are wrong."""
+        """Kafka's keys in a dict, or as keywords with underscores, which win; InvalidConfigError if they are wrong.
+
+        ``token_provider`` gives OAUTHBEARER its tokens, in place of keys.
+        """
         self.config = AdminConfig.parse(config, keywords)
-        self._cluster = ClusterClient(self.config.common, runtime, allow_auto_topic_creation=False)
+        self._cluster = ClusterClient(
+            self.config.common, runtime, allow_auto_topic_creation=False, token_provider=token_provider
+        )
         self._caller = ClusterCaller(self._cluster, self.config)
 
     async def start(self) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ottla.clients.cluster.metadata import PartitionMetadata
+    from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
 K = TypeVar("K")
@@ -49,6 +50,7 @@ class Consumer(Generic[K, V]):
     Positional arguments are topics to subscribe to, and at most one dict of Kafka's keys; keywords are Kafka's keys
     with underscores. Deserializers are functions of topic and bytes, or of bytes alone; without one, keys and values
     are bytes or None (a null is never deserialized). One task polls at a time, on the loop that started the consumer.
+    ``token_provider`` gives OAUTHBEARER its tokens.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Consumer(Generic[K, V]):
         value_deserializer: object = None,
         interceptors: Sequence[object] = (),
         listener: object = None,
+        token_provider: "TokenProvider | None" = None,
         runtime: "Runtime | None" = None,
         **keywords: object,
     ) -> None:
@@ -70,7 +73,7 @@ class Consumer(Generic[K, V]):
             _deserializer(key_deserializer, self._config.key_deserializer),
             _deserializer(value_deserializer, self._config.value_deserializer),
         )
-        self._core = ConsumerCore(self._config, decoder, make_membership, runtime)
+        self._core = ConsumerCore(self._config, decoder, make_membership, runtime, token_provider)
         self._subscription = self._core.subscription
         self._buffer = self._core.buffer
         self._interceptors = Interceptors(interceptors)

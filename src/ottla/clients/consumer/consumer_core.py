@@ -21,6 +21,7 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
 
 if TYPE_CHECKING:
+    from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
 OVERDUE_MS: Final = 1_000
@@ -38,6 +39,7 @@ class ConsumerCore:
         decoder: RecordDecoder,
         make_membership: MakeMembership,
         runtime: "Runtime | None",
+        token_provider: "TokenProvider | None" = None,
     ) -> None:
         self.config = config
         self.isolation = IsolationLevel[config.isolation_level.upper()]
@@ -46,6 +48,7 @@ class ConsumerCore:
         self.owner = GroupPartitions(self.subscription, self.buffer, changed=self.changed, wake_up=self.wake_up)
         self._make_membership = make_membership
         self._runtime = runtime
+        self._token_provider = token_provider
         self._waiters: list[asyncio.Future[None]] = []
         self._wanted: Subscription | None = None
         self._has_news = False
@@ -66,7 +69,10 @@ class ConsumerCore:
         assert self.fetcher is None, "a consumer is started once"
         config = self.config
         self.cluster = ClusterClient(
-            config.common, self._runtime, allow_auto_topic_creation=config.allow_auto_create_topics
+            config.common,
+            self._runtime,
+            allow_auto_topic_creation=config.allow_auto_create_topics,
+            token_provider=self._token_provider,
         )
         self.metrics = ConsumerMetrics(self.now_ms())
         try:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ottla.clients.cluster.metadata import PartitionMetadata
+    from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
 Headers = Mapping[str, bytes | None] | Iterable[tuple[str, bytes | None]]
@@ -42,6 +43,7 @@ class Producer:
     Configuration keys are Kafka's, in a dict or as keywords with underscores. Without ``key_serializer`` and
     ``value_serializer`` (:mod:`ottla.clients.serialization`) keys and values are bytes or None, which is never shown to
     a serializer. ``partitioner`` is a function (:class:`Partitioner`). All methods belong to the loop of ``start``.
+    ``token_provider`` gives OAUTHBEARER its tokens.
     """
 
     def __init__(
@@ -52,13 +54,14 @@ class Producer:
         value_serializer: object = None,
         partitioner: PartitionerFunction | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
+        token_provider: "TokenProvider | None" = None,
         runtime: "Runtime | None" = None,
         **keywords: object,
     ) -> None:
         """Check the configuration (InvalidConfigError); nothing is connected before ``start``."""
         given = ProducerConfig.parse(config, keywords)
         self._state = producer_state(given)
-        self._core = ProducerCore(given, self._state, runtime)
+        self._core = ProducerCore(given, self._state, runtime, token_provider)
         self._transactions = self._core.transactions
         self._accumulator = self._core.accumulator
         self._topics = self._accumulator.topics

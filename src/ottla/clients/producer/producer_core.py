@@ -19,6 +19,7 @@ from ottla.config.client_configs import ProducerConfig
 from ottla.records.compression import Compression, compression_for_name
 
 if TYPE_CHECKING:
+    from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
 _LEVELS: Final = {
@@ -32,7 +33,11 @@ class ProducerCore:
     """New → open, by ``start`` → closing, by ``close`` → closed. Nothing is taken any more once it is closing."""
 
     def __init__(
-        self, config: ProducerConfig, idempotence: IdempotentProducer | None, runtime: "Runtime | None" = None
+        self,
+        config: ProducerConfig,
+        idempotence: IdempotentProducer | None,
+        runtime: "Runtime | None" = None,
+        token_provider: "TokenProvider | None" = None,
     ) -> None:
         self.config = config
         self.idempotence = idempotence
@@ -42,6 +47,7 @@ class ProducerCore:
             runtime,
             topic_idle_ms=config.metadata_max_idle_ms,
             max_in_flight=config.max_in_flight_requests_per_connection,
+            token_provider=token_provider,
         )
         self.monotonic_ms = self.cluster.runtime.clock.monotonic_ms
         self.accumulator = RecordAccumulator(
