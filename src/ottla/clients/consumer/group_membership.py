@@ -138,13 +138,20 @@ class GroupMembership:
             tell = self._owner.on_lost
             if duty.kind is DutyKind.REVOKE:
                 tell = self._owner.on_revoked
-                consumed = self._owner.consumed_offsets()
-                await self._commits.auto_commit_now(consumed, self._config.default_api_timeout_ms)
+                await self._commit_before_revocation()
         try:
             await tell(duty.partitions)
         finally:
             self._machine.done(duty)
             self._changed()
+
+    async def _commit_before_revocation(self) -> None:
+        try:
+            consumed = self._owner.consumed_offsets()
+            await self._commits.auto_commit_now(consumed, self._config.default_api_timeout_ms)
+        except BaseException:
+            self._machine.postpone()
+            raise
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, *, timeout_ms: int | None = None
@@ -229,7 +236,7 @@ class GroupMembership:
             now_ms = self._clock.monotonic_ms()
             while (request := self._machine.next_request(now_ms)) is not None:
                 self._spawn(self._exchange(request))
-            self._look_after(now_ms)
+            self._check_user()
             wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), _WAIT_MAX_MS)
             await self._sleep(now_ms + wait_ms, wait_ms)
 
@@ -241,13 +248,6 @@ class GroupMembership:
         finally:
             timer.cancel()
         self._watch.woke_up(due_ms, self._clock.monotonic_ms())
-
-    def _look_after(self, now_ms: int) -> None:
-        """What follows from the machine's state besides requests."""
-        del now_ms
-        self._needs_user = self._machine.needs_user() or self._commits.has_finished
-        if self._needs_user:
-            self._owner.wake_up()
 
     def _spawn(self, coroutine: "asyncio._CoroutineLike[None]") -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -285,12 +285,17 @@ class GroupMembership:
 
     def _changed(self) -> None:
         """Something happened: look at the machine again."""
-        self._needs_user = self._machine.needs_user() or self._commits.has_finished
-        if self._needs_user:
-            self._owner.wake_up()
+        self._check_user()
+        if self._machine.needs_metadata:
+            self._client.request_update()
         self._woken.set()
         change, self._change = self._change, asyncio.Event()
         change.set()
+
+    def _check_user(self) -> None:
+        self._needs_user = self._machine.needs_user() or self._commits.has_finished
+        if self._needs_user:
+            self._owner.wake_up()
 
     async def _wait_for_change(self, timeout_ms: int) -> None:
         change = self._change

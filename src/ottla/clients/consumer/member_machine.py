@@ -72,6 +72,10 @@ class MemberMachine(Protocol):
     def wanted_topics(self) -> Collection[str] | None:
         """The topics whose metadata it must see; None: all."""
 
+    @property
+    def needs_metadata(self) -> bool:
+        """Whether it waits for topics that the metadata does not know."""
+
     def start(self, subscription: Subscription, now_ms: int) -> None:
         """Begin to join, or change the subscription."""
 
@@ -101,6 +105,9 @@ class MemberMachine(Protocol):
 
     def duty(self) -> Duty | None:
         """What to do in the user's task, if anything; the same until it is done."""
+
+    def postpone(self) -> None:
+        """The duty was not performed: it comes again."""
 
     def done(self, duty: Duty) -> None:
         """The duty was performed, whatever its listener raised."""

@@ -64,7 +64,7 @@ class ClassicMember(ClassicSession):
             return True
         if self._wants_join and not self._busy:
             self._is_prepared()
-        return self._progress.duty() is not None
+        return not self._busy and self._progress.duty() is not None
 
     def duty(self) -> Duty | None:
         """What to do in the user's task; from then on no join begins until it is done."""
@@ -73,6 +73,10 @@ class ClassicMember(ClassicSession):
         duty = self._progress.duty()
         self._busy = duty is not None
         return duty
+
+    def postpone(self) -> None:
+        """The duty was not performed."""
+        self._busy = False
 
     def done(self, duty: Duty) -> None:
         """A duty was performed. A revocation that an assignment asked for is followed by another rebalance."""

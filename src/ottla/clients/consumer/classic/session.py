@@ -122,6 +122,11 @@ class ClassicSession:
         return self._topics.names | self._leadership.topics
 
     @property
+    def needs_metadata(self) -> bool:
+        """Whether a pattern waits for the first metadata."""
+        return self._topics.subscription is not None and not self._topics.is_known
+
+    @property
     def must_lead(self) -> bool:
         """Whether ``lead`` is to be called, with metadata of all ``wanted_topics``."""
         return self._leadership.must_assign
