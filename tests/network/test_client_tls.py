@@ -178,8 +178,13 @@ def test_a_port_that_speaks_something_else(trusting: Callable[[], ssl.SSLContext
         await reader.read(10)
         writer.close()
 
+    async def resetting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.transport.abort()
+
     async def test() -> None:
         for behaviour, error, message in (
+            (resetting, NetworkError, "may not speak TLS on this port"),
             (http, AuthenticationError, "does not speak TLS on this port"),
             (closing, NetworkError, "may not speak TLS on this port"),
         ):

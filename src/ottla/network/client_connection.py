@@ -11,7 +11,7 @@ from ottla.network.client_throttle import should_client_throttle
 from ottla.network.frames import FrameBuffer, InvalidReceiveError
 from ottla.network.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.network.node_api_versions import decode_api_versions_response
-from ottla.network.tls_failure import describe_tls_failure
+from ottla.network.tls_failure import describe_tls_failure, is_tls_refusal
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response, encode_request
 from ottla.protocol.message import Message
@@ -159,9 +159,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio. A node that refuses our certificate in TLS 1.3 says so only after the handshake."""
-        if isinstance(exc, ssl.SSLError) and not self._is_accepted:
-            reason = describe_tls_failure(exc)
-            self.close(AuthenticationError(f"SSL handshake with {self.name} failed: {reason}"))
+        if isinstance(exc, ssl.SSLError) and is_tls_refusal(exc) and not self._is_accepted:
+            self.close(AuthenticationError(f"SSL handshake with {self.name} failed: {describe_tls_failure(exc)}"))
             return
         reason = "" if exc is None else f": {exc}"
         if not self._is_accepted:

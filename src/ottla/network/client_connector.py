@@ -79,7 +79,7 @@ async def _shake_hands(
         _transport, opened = await loop.create_connection(
             connection, sock=sock, ssl=tls_context, server_hostname=node.host
         )
-    except ConnectionError:
+    except (ConnectionError, ssl.SSLEOFError):
         raise NetworkError(
             f"Node {node} closed the connection during the SSL handshake: it may not speak TLS on this port"
             " (security.protocol), or be in trouble"

@@ -31,11 +31,14 @@ _VERIFICATION: Final = {
 """By OpenSSL's X509_V_ERR numbers."""
 
 
+def is_tls_refusal(error: ssl.SSLError) -> bool:
+    """Whether the other side said that it will not have us, rather than just ended the connection."""
+    return "_ALERT_" in (error.reason or "")
+
+
 def describe_tls_failure(error: ssl.SSLError) -> str:
     """Why a handshake failed, from our side's point of view."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = _VERIFICATION.get(error.verify_code)
         return error.verify_message if reason is None else reason
-    if isinstance(error, ssl.SSLEOFError):
-        return "it closed the connection"
     return _REASONS.get(error.reason or "", error.reason or str(error))
