@@ -46,11 +46,12 @@ class MetadataUpdater:
 
     __slots__ = (
         "_attempt_since_ms",
-        "_back_off",
+        "_failures",
         "_is_update_wanted",
         "_new_topics",
         "_not_before_ms",
         "_plan",
+        "_repetitions",
         "_settings",
         "_used_at_ms",
         "_wanted",
@@ -63,7 +64,8 @@ class MetadataUpdater:
 
     def __init__(self, settings: MetadataSettings) -> None:
         self._settings = settings
-        self._back_off = BackOff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
+        self._failures = BackOff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
+        self._repetitions = BackOff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._wanted: frozenset[str] | None = frozenset()
         self._used_at_ms: dict[str, int] = {}
         self._new_topics: set[str] = set()
@@ -152,12 +154,13 @@ class MetadataUpdater:
         self.asks_known_nodes = True
         self.updated_at_ms = now_ms
         self._attempt_since_ms = None
-        if self.last_error is not None or _leaders(before) != _leaders(self.image):
-            self._back_off.reset()
+        self.last_error = None
+        self._failures.reset()
+        if _leaders(before) != _leaders(self.image):
+            self._repetitions.reset()
             self._not_before_ms = now_ms
         else:
-            self._not_before_ms = now_ms + self._back_off.next_ms(rng)
-        self.last_error = None
+            self._not_before_ms = now_ms + self._repetitions.next_ms(rng)
         if any(_is_out_of_date(topic.error_code, topic.partitions) for topic in response.topics):
             self._is_update_wanted = True
         if self._new_topics:
@@ -171,7 +174,7 @@ class MetadataUpdater:
             self._new_topics.update(name for name in plan.topics if self._is_wanted(name))
         self._is_update_wanted |= not plan.is_partial
         self.last_error = error
-        self._not_before_ms = now_ms + self._back_off.next_ms(rng)
+        self._not_before_ms = now_ms + self._failures.next_ms(rng)
         trigger_ms, since_ms = self._settings.rebootstrap_trigger_ms, self._attempt_since_ms
         if trigger_ms is not None and since_ms is not None and now_ms - since_ms > trigger_ms:
             self._rebootstrap()
