@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 _JOIN_LAPSE_MS: Final = 5000
 """How much longer than the rebalance may take a JoinGroup waits for its answer."""
-_WAIT_MAX_MS: Final = 1000
-"""How long the background task sleeps at most, so that a blocked event loop is noticed."""
+_NUDGE_MS: Final = 1000
+"""How often to look at least whether the user polls and whether the event loop runs."""
 
 
 class GroupMembership:
@@ -54,6 +54,7 @@ class GroupMembership:
         self._commits = CommitManager(
             client, config, machine, self._channel, settled=self._wait_for_change, on_finished=self._changed
         )
+        self._nudge_ms = min(_NUDGE_MS, config.max_poll_interval_ms // 3)
         self._task: asyncio.Task[None] | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
@@ -237,7 +238,9 @@ class GroupMembership:
             while (request := self._machine.next_request(now_ms)) is not None:
                 self._spawn(self._exchange(request))
             self._check_user()
-            wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), _WAIT_MAX_MS)
+            if self._watch.silent_ms(now_ms) >= self._nudge_ms:
+                self._owner.wake_up()  # a consumer that waits for records is alive, and polls when it wakes up
+            wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), self._nudge_ms)
             await self._sleep(now_ms + wait_ms, wait_ms)
 
     async def _sleep(self, due_ms: int, wait_ms: int) -> None:
