@@ -10,7 +10,7 @@ import pytest
 from ottla.network import page_cache, send
 from ottla.network.listener_type import SendMode
 from ottla.network.request import Part
-from ottla.network.send import MAX_WRITE_BYTES, Progress, Send
+from ottla.network.send import MAX_WRITE_BYTES, TAIL_BYTES, Progress, Send
 from ottla.protocol.file_slice import FileSlice
 from ottla.runtime.posix import PosixFile, PosixFiles
 
@@ -132,6 +132,37 @@ def test_a_cold_range_is_not_touched(
     sending.loaded()
     assert sending.write(pair[0], mode) is Progress.DONE
     assert received + drain(pair[1]) == b"head" + CONTENT[100 : 150 + MAX_WRITE_BYTES] + b"tail"
+
+
+def test_no_splinters_where_a_piece_ends(file: PosixFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket's buffer divides no mebibyte evenly; what is left of one goes out with the next."""
+    asked: list[int] = []
+
+    def sendfile(_out: int, _in: int, _offset: int, count: int) -> int:
+        asked.append(count)
+        return min(count, 261_932)  # what the kernel takes with socket.send.buffer.bytes as it is by default
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    with socket.socket() as sock:
+        sending = Send([FileSlice(file, 0, 4 * MAX_WRITE_BYTES)], [])
+        while sending.write(sock, SendMode.SENDFILE) is not Progress.DONE:
+            pass
+    assert min(asked[:-1]) > TAIL_BYTES
+    assert len(asked) == 4 * MAX_WRITE_BYTES // 261_932 + 1
+
+
+def test_what_is_warm_does_not_wait_for_what_is_cold(
+    file: PosixFile, pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send, "is_cached", lambda _file, position, _size: position < MAX_WRITE_BYTES)
+    sending = Send([FileSlice(file, 0, 2 * MAX_WRITE_BYTES)], [])
+    received = b""
+    while (progress := sending.write(pair[0], SendMode.SENDFILE)) is Progress.BLOCKED:
+        received += drain(pair[1])
+    received += drain(pair[1])
+    assert progress is Progress.COLD
+    assert received == CONTENT[:MAX_WRITE_BYTES]
+    assert sending.cold_range == FileSlice(file, MAX_WRITE_BYTES, MAX_WRITE_BYTES)
 
 
 @pytest.mark.parametrize("mode", SendMode)

@@ -16,7 +16,10 @@ from ottla.protocol.file_slice import FileSlice
 MAX_WRITE_BYTES: Final = 1024 * 1024
 """What one connection may write in a row before others have their turn, and what is looked up in the page cache."""
 TAIL_BYTES: Final = 64 * 1024
-"""What is left of a response beyond that and no larger than this goes along, rather than wait for another turn."""
+"""What is left of a response beyond that and no larger than this goes along, rather than wait for another turn.
+
+A range that is known to be cached and no larger than this is extended, rather than sent as a splinter of its own.
+"""
 COPY_BYTES: Final = 256 * 1024
 """How much of a file is copied into memory at a time, where sendfile cannot be used."""
 _MAX_GATHER: Final = 16
@@ -36,7 +39,8 @@ class Progress(Enum):
 class Send:
     """What is left to write to a connection, in order, and the requests that are answered with it.
 
-    A file's range is looked up in the page cache before it is touched, in pieces of ``MAX_WRITE_BYTES``.
+    A file's range is looked up in the page cache before it is touched, in pieces of ``MAX_WRITE_BYTES``. A socket takes
+    what fits its buffer, which divides no piece evenly, so the next piece is looked up before this one is at its end.
     """
 
     __slots__ = ("_parts", "_warm_bytes", "cold_range", "ends_request", "requests")
@@ -117,13 +121,16 @@ class Send:
 
     def _warm(self, part: FileSlice) -> bool:
         """Whether the front of this range may be touched; where not, ``cold_range`` says what to load."""
-        if self._warm_bytes > 0:
+        warm_bytes = self._warm_bytes
+        if warm_bytes > TAIL_BYTES or warm_bytes == part.size:
             return True
-        size = min(part.size, MAX_WRITE_BYTES)
-        if not is_cached(part.file, part.position, size):
-            self.cold_range = FileSlice(part.file, part.position, size)
+        position = part.position + warm_bytes
+        size = min(part.size - warm_bytes, MAX_WRITE_BYTES)
+        if is_cached(part.file, position, size):
+            self._warm_bytes = warm_bytes + size
+        elif warm_bytes == 0:
+            self.cold_range = FileSlice(part.file, position, size)
             return False
-        self._warm_bytes = size
         return True
 
     def _write_file(self, sock: socket.socket, part: FileSlice) -> int:
