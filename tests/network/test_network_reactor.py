@@ -19,7 +19,7 @@ from ottla.network.config import ListenerConfig, SocketServerConfig
 from ottla.network.listener_type import ListenerType, SendMode
 from ottla.network.reactor import Reactor
 from ottla.network.request import Request, RequestHandler
-from ottla.network.socket_server import SocketServer
+from ottla.network.socket_server import READ_AHEAD_BYTES, SocketServer
 from ottla.protocol.file_slice import FileSlice
 from ottla.runtime.live import AsyncioRuntime
 from ottla.runtime.posix import PosixFiles
@@ -255,6 +255,46 @@ def test_a_server_that_never_started_can_be_stopped() -> None:
         await node.server(Echo()).stop()
 
     check()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_follows_a_cold_range_is_read_ahead(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the kernel has done so; and a disk that fails there does not matter before somebody reads it."""
+    path = tmp_path / "log"
+    path.write_bytes(bytes(1000))
+    loaded: list[tuple[int, int]] = []
+
+    def failing_load(_file: object, position: int, size: int) -> None:
+        loaded.append((position, size))
+        if position == 300:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(send, "is_cached", lambda *_: False)
+    monkeypatch.setattr("ottla.network.socket_server.is_cached", lambda *_: is_there)
+    monkeypatch.setattr("ottla.network.socket_server.load", failing_load)
+
+    @live
+    async def check(node: Node) -> None:
+        file = PosixFiles().open(str(path), read_only=True)
+
+        class FromFile(Echo):
+            def handle(self, request: Request) -> None:
+                head = struct.pack(">ii", 4 + 200, request.header.correlation_id)
+                request.send([head, FileSlice(file, 100, 200)])
+
+        server = node.server(FromFile())
+        await server.enable_request_processing()
+        peer = await Peer.connect(server)
+        for index in range(2):
+            assert await peer.ask(index) == (index, bytes(200))
+        file.close()
+
+    check()
+    ahead = [] if is_there else [(300, READ_AHEAD_BYTES)]
+    assert [each for each in loaded if each == (100, 200)] == [(100, 200)] * 2
+    assert [each for each in loaded if each != (100, 200)][:1] == ahead
 
 
 @pytest.mark.parametrize("mode", SendMode)

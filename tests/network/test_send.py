@@ -1,5 +1,6 @@
 """Responses on their way out: memory, ranges of files by sendfile or copied, cold ranges, files that end early."""
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
@@ -187,6 +188,19 @@ def test_what_was_just_written_is_cached(file: PosixFile) -> None:
     assert page_cache.is_cached(file, 5, 1)
     page_cache.load(file, 0, len(CONTENT))
     page_cache.load(file, len(CONTENT) - 10, 1000)
+
+
+def test_loading_where_sendfile_knows_sockets_only(file: PosixFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(refusal, "no")
+
+    monkeypatch.setattr(os, "sendfile", refuse)
+    refusal = errno.ENOTSOCK
+    page_cache.load(file, 0, len(CONTENT))
+    page_cache.load(file, len(CONTENT) - 10, 1000)
+    refusal = errno.EIO
+    with pytest.raises(OSError, match="no"):
+        page_cache.load(file, 0, len(CONTENT))
 
 
 @pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="the machine cannot say")

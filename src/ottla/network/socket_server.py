@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -16,7 +17,7 @@ from ottla.network.listener import Listener
 from ottla.network.listener_type import ListenerType
 from ottla.network.memory_pool import MemoryPool, NoMemoryPool
 from ottla.network.network_metrics import PlaneMetrics
-from ottla.network.page_cache import load
+from ottla.network.page_cache import is_cached, load
 from ottla.network.plane import ApiVersions, Plane
 from ottla.network.processor import Processor
 from ottla.network.reactor import Reactor
@@ -25,12 +26,15 @@ from ottla.network.request import RequestHandler
 from ottla.network.request_channel import RequestChannel
 from ottla.network.request_metrics import RequestChannelMetrics, RequestMetricsSink
 from ottla.network.selector import Selector
-from ottla.network.send import Send
+from ottla.network.send import MAX_WRITE_BYTES, Send
 from ottla.network.server_metrics import ServerMetrics
+from ottla.protocol.file_slice import ReadableFile
 from ottla.runtime.port import Runtime
 
 _log = logging.getLogger(__name__)
 
+READ_AHEAD_BYTES: Final = 4 * 1024 * 1024
+"""How much behind a cold range is loaded while that is sent."""
 TICK_MS: Final = 300
 """How often idle connections are looked for where nothing else happens."""
 
@@ -390,6 +394,13 @@ class SocketServer:
             send.loaded()
             self.selector.write(channel)
             self._reactor.wakeup()
+            await self._read_ahead(cold.file, cold.position + cold.size)
+
+    async def _read_ahead(self, file: ReadableFile, position: int) -> None:
+        """Who reads cold data reads on: load what follows while that is sent, if the kernel has not done so."""
+        with suppress(OSError):  # whoever comes to read what is broken there is told
+            if not is_cached(file, position, MAX_WRITE_BYTES):
+                await self._runtime.blocking(partial(load, file, position, READ_AHEAD_BYTES))
 
 
 def _retrieve(future: "asyncio.Future[None]") -> None:
