@@ -1,8 +1,11 @@
 """One request in flight a connection, in order; one frame a channel a poll; mute and unmute."""
 
+from time import perf_counter_ns
+
 import pytest
 
 from ottla.network.mute_state import MuteState
+from ottla.network.plane import FOLLOW_UP_NS
 from ottla.network.readiness import READ, SelectorReadiness
 from ottla.network.request import Request
 from tests.network.server_harness import (
@@ -160,3 +163,21 @@ def test_a_parked_request_behind_corked_responses(late: bool) -> None:
             server.until(lambda: bool(parking.parked))
             answer_all(parking)
         assert [server.response(client)[0] for _ in range(2)] == [2, 3]
+
+
+def test_a_turn_that_is_over_waits_for_a_follow_up_in_the_next() -> None:
+    """Without that, a client that sends one request after the other meets a sleeping broker once a slice."""
+    with Server() as server:
+        client = server.connect()
+        client.request(1)
+        assert server.response(client)[0] == 1
+        server.quiet()
+        plane = server.server.plane
+        plane._gap_ns = 0  # the last request came at once, and was answered so late that no turn sees the wait's end
+        plane._last_handled_ns = perf_counter_ns() + 10**12
+        assert server.turn(wait=False), "more may come"
+        client.request(2)
+        assert server.response(client)[0] == 2
+        plane._gap_ns = 0
+        plane._last_handled_ns = perf_counter_ns() - FOLLOW_UP_NS
+        assert not server.turn(wait=False), "nobody came in time"

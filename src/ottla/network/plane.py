@@ -80,6 +80,8 @@ class Plane:
         self._gap_ns = FOLLOW_UP_NS + 1
         """Between the last two times that requests were handled."""
         self._spun_ns = 0
+        self._is_cut_short = False
+        """Whether the turn was over before the wait for a follow-up was; the next one goes on with it."""
         self._slow_handler = ""
         self._next_slow_log_ms = 0
 
@@ -96,6 +98,7 @@ class Plane:
         """Do what there is to do for about ``SLICE_NS``; returns whether there is more that cannot wait."""
         start_ns = perf_counter_ns()
         start_cpu_ns = self._turn_start_cpu_ns = thread_time_ns()
+        self._is_cut_short = False
         deadline_ns = start_ns + SLICE_NS
         request_channel = self.request_channel
         request_channel.in_turn = True
@@ -128,14 +131,15 @@ class Plane:
         cpu_ns = thread_time_ns() - start_cpu_ns
         if cpu_ns > SLOW_CALLBACK_NS:
             self._slow_turn(cpu_ns, now_ms)
-        return bool(requests or self._responses or selector.has_work)
+        return bool(requests or self._responses or selector.has_work or self._is_cut_short)
 
     def _is_followed_up(self, deadline_ns: int) -> bool:
         """Whether somebody who was just answered asks again at once.
 
         Going back to the event loop, to sleep and be woken takes longer than a client that sends one request after the
         other needs for its next one. So where the last request came that soon, the next one is waited for here, for
-        ``FOLLOW_UP_NS`` at most; in vain once, and it is not done again before another comes so soon.
+        ``FOLLOW_UP_NS`` at most; in vain once, and it is not done again before another comes so soon. Where the turn
+        is over before that, all others have theirs, and the next one waits for the rest of the time.
         """
         if self._gap_ns > FOLLOW_UP_NS or not _CAN_SPIN:
             return False
@@ -144,7 +148,8 @@ class Plane:
         start_ns = now_ns = perf_counter_ns()
         if start_ns - self._last_handled_ns > FOLLOW_UP_NS:
             return False
-        deadline_ns = min(deadline_ns, self._last_handled_ns + FOLLOW_UP_NS)
+        until_ns = self._last_handled_ns + FOLLOW_UP_NS
+        deadline_ns = min(deadline_ns, until_ns)
         poll = self.selector.readiness.poll
         is_ready = False
         while now_ns < deadline_ns and not is_ready:
@@ -152,7 +157,9 @@ class Plane:
             now_ns = perf_counter_ns()
         self._spun_ns += now_ns - start_ns
         if not is_ready:
-            self._gap_ns = FOLLOW_UP_NS + 1
+            self._is_cut_short = now_ns < until_ns
+            if not self._is_cut_short:
+                self._gap_ns = FOLLOW_UP_NS + 1
         return is_ready
 
     def receive(self, channel: Channel, frame: memoryview, memory_bytes: int) -> None:
