@@ -157,9 +157,15 @@ class CompletedFetch:
                 self.finish_batch()
         return self._batch
 
-    def finish_batch(self) -> None:
-        """All of the current batch was taken or passed by."""
+    @property
+    def bytes_left(self) -> int:
+        """How many bytes of batches are left, the current one included."""
+        return self._end - (self._position if self._batch is None else self._batch.position)
+
+    def finish_batch(self, records: int = 0) -> None:
+        """The current batch is done with; so many ``records`` of it somebody else has read."""
         assert self._batch is not None
+        self.records_taken += records
         self.next_offset = max(self.next_offset, self._batch.next_offset)
         self.last_epoch = self._batch.partition_leader_epoch
         self._batch = None

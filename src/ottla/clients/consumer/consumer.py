@@ -1,17 +1,18 @@
 """The consumer: records of topics, in each partition's order, from where the group left off."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from ottla.clients.consumer.consumer_core import ConsumerCore
 from ottla.clients.consumer.consumer_metrics import lags_of
 from ottla.clients.consumer.consumer_record import ConsumerRecord
+from ottla.clients.consumer.group_factory import make_membership
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.health import ConsumerHealth, consumer_health
 from ottla.clients.consumer.interceptors import Interceptors
 from ottla.clients.consumer.membership import CommitCallback, Subscription
-from ottla.clients.consumer.memberships import make_membership
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata, OffsetAndTimestamp
 from ottla.clients.consumer.offset_queries import look_up_offsets
 from ottla.clients.consumer.offset_reset_policy import (
@@ -21,6 +22,7 @@ from ottla.clients.consumer.offset_reset_policy import (
     LATEST_TIMESTAMP,
     OffsetResetPolicy,
 )
+from ottla.clients.consumer.pace import Pace
 from ottla.clients.consumer.record_decoder import Deserialize, RecordDecoder
 from ottla.clients.consumer.subscribed_topics import SubscribedTopics
 from ottla.clients.errors import IllegalStateError, InvalidConfigError, KafkaTimeoutError
@@ -40,9 +42,6 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-_SLOW_CHUNK_MS: Final = 50
-"""Records for ``async for`` are taken as many at a time as the user handles in about this."""
-
 
 class Consumer(Generic[K, V]):
     """Reads from any Kafka: ``async with Consumer("orders", bootstrap_servers=…, group_id=…) as consumer: …``.
@@ -50,7 +49,8 @@ class Consumer(Generic[K, V]):
     Positional arguments are topics to subscribe to, and at most one dict of Kafka's keys; keywords are Kafka's keys
     with underscores. Deserializers are functions of topic and bytes, or of bytes alone; without one, keys and values
     are bytes or None (a null is never deserialized). One task polls at a time, on the loop that started the consumer.
-    ``token_provider`` gives OAUTHBEARER its tokens.
+    ``assignors`` are objects in place of ``partition.assignment.strategy``, ``listener`` is told when partitions of the
+    topics come and go, and ``token_provider`` gives OAUTHBEARER its tokens.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Consumer(Generic[K, V]):
         key_deserializer: object = None,
         value_deserializer: object = None,
         interceptors: Sequence[object] = (),
+        assignors: Sequence[object] = (),
         listener: object = None,
         token_provider: "TokenProvider | None" = None,
         runtime: "Runtime | None" = None,
@@ -73,12 +74,14 @@ class Consumer(Generic[K, V]):
             _deserializer(key_deserializer, self._config.key_deserializer),
             _deserializer(value_deserializer, self._config.value_deserializer),
         )
-        self._core = ConsumerCore(self._config, decoder, make_membership, runtime, token_provider)
+        make = partial(make_membership, assignors=tuple(assignors))
+        self._core = ConsumerCore(self._config, decoder, make, runtime, token_provider)
         self._subscription = self._core.subscription
         self._buffer = self._core.buffer
         self._interceptors = Interceptors(interceptors)
         self._max_records = self._config.max_poll_records
         self._is_polling = False
+        self._pace = Pace(self._max_records)
         names = [argument for argument in topics if isinstance(argument, str)]
         if names:
             self.subscribe(names, listener=listener)
@@ -216,31 +219,29 @@ class Consumer(Generic[K, V]):
 
     async def _iterate(self) -> AsyncGenerator[ConsumerRecord[K, V], None]:
         """One record after the other; the position is past a record while its user handles it."""
+        while (records := await self.next_records()) is not None:
+            for record in records:
+                yield record
+
+    async def next_records(self) -> Iterator[ConsumerRecord[K, V]] | None:
+        """What iterating a consumer iterates: records of one partition, None when the consumer is closed.
+
+        Positions follow the iterator, and the rest of it comes again when something else is called before its end.
+        """
         core, buffer = self._core, self._buffer
-        size, started_ms = 1, None
+        buffer.settle()
         while not core.is_closed:
             if core.attention():
                 await core.attend()
-            now_ms = core.metrics.last_poll_ms
-            if started_ms is not None:  # a slow user must poll all the same, for max.poll.interval.ms
-                took_ms = now_ms - started_ms
-                size = min(size * 2, self._max_records) if took_ms < _SLOW_CHUNK_MS else max(size // 2, 1)
-            chunk = buffer.next_chunk(size)
+            chunk = buffer.next_chunk(self._pace.next_size(core.metrics.last_poll_ms))
             if buffer.has_room:
                 core.fetch_more()
-            if chunk is None:
-                started_ms = None
-                await core.wait(None)
-                continue
-            started_ms = now_ms
-            core.metrics.records_consumed += len(chunk.records)
-            if self._interceptors.has_consume:
-                for record in chunk.iterator:
-                    for intercepted in self._interceptors.on_consume([record]):
-                        yield intercepted
-            else:
-                for record in chunk.iterator:
-                    yield record
+            if chunk is not None:
+                core.metrics.records_consumed += len(chunk.records)
+                return self._interceptors.on_each(chunk.iterator) if self._interceptors.has_consume else chunk.iterator
+            self._pace.pause()
+            await core.wait(None)
+        return None
 
     def arrow(self, max_rows: int = 65_536) -> "AsyncIterator[pa.RecordBatch]":
         """Arrow batches of at most ``max_rows`` records of one partition, without a Python object a row.

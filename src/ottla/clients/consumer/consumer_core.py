@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 OVERDUE_MS: Final = 1_000
 """How much later than ``fetch.max.wait.ms`` an answer may come before somebody wonders."""
 
+WAIT_MAX_MS: Final = 1_000
+"""How long a poll that waits for records leaves the group without a sign of life."""
+
 MakeMembership = Callable[[ClusterClient, ConsumerConfig, GroupPartitions], Membership]
 
 
@@ -56,6 +59,7 @@ class ConsumerCore:
         self._leaving: Awaitable[None] | None = None
         self._is_woken = False
         self._last_turn_ms = 0
+        self._wait_max_ms = max(min(WAIT_MAX_MS, config.auto_commit_interval_ms, config.max_poll_interval_ms // 3), 1)
         self.is_closed = False
         self.cluster: ClusterClient
         self.fetcher: Fetcher | None = None
@@ -246,7 +250,7 @@ class ConsumerCore:
     # Waiting
 
     async def wait(self, timeout_ms: int | None) -> None:
-        """Wait until something may have changed for the user, or the time is up."""
+        """Wait until something may have changed for the user, the time is up, or the group must hear of the user."""
         if self._is_woken:
             self._is_woken = False
             await asyncio.sleep(0)
@@ -254,7 +258,8 @@ class ConsumerCore:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
-            async with asyncio.timeout(None if timeout_ms is None else max(timeout_ms, 0) / 1000):
+            most_ms = self._wait_max_ms if timeout_ms is None else min(max(timeout_ms, 0), self._wait_max_ms)
+            async with asyncio.timeout(most_ms / 1000):
                 await waiter
         except TimeoutError:
             pass

@@ -6,9 +6,9 @@ not assigned is dropped; what is paused, or waits to be validated, stays.
 """
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from operator import length_hint
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.consumer_record import ConsumerRecord
@@ -17,6 +17,8 @@ from ottla.clients.consumer.record_decoder import RecordDecoder
 from ottla.clients.consumer.record_errors import CorruptFetchError, RecordDeserializationError
 from ottla.clients.consumer.subscription_state import SubscriptionState
 from ottla.common.topic_partition import TopicPartition
+
+T = TypeVar("T")
 
 ANSWERS_PER_PARTITION_MAX: Final = 2
 
@@ -122,6 +124,18 @@ class FetchBuffer:
                 self.advance(fetch)
             taken += records
         return taken
+
+    def take_by(self, read: Callable[[CompletedFetch], T | None]) -> T | None:
+        """What ``read`` makes of the next answers, at the first that gives something; positions move past it."""
+        self.settle()
+        while (fetch := self.front()) is not None:
+            try:
+                made = read(fetch)
+            finally:
+                self.advance(fetch)
+            if made is not None:
+                return made
+        return None
 
     def next_chunk(self, max_records: int) -> Chunk | None:
         """The next records of one partition; the position moves at ``settle``, which the next call includes."""

@@ -1,7 +1,7 @@
 """Objects of the user's that see records before the user does, and commits after they happened."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ottla.clients.consumer.consumer_record import ConsumerRecord
@@ -41,6 +41,10 @@ class Interceptors:
                 except Exception:  # the user's code must not stop the consumer
                     logger.exception("The interceptor %r failed on consumed records", interceptor)
         return records
+
+    def on_each(self, records: Iterable[ConsumerRecord[Any, Any]]) -> Iterator[ConsumerRecord[Any, Any]]:
+        """Pass records through one by one, as they are handed out."""
+        return (passed for record in records for passed in self.on_consume([record]))
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Tell of a commit."""

@@ -1,0 +1,208 @@
+"""Arrow batches straight from raw batches: no Python object a row. Needs pyarrow and numba (``ottla[fast]``)."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ottla.clients.consumer.arrow_schema import SCHEMA, constant_columns
+from ottla.common.errors import InvalidRecordError
+from ottla.common.topic_partition import TopicPartition
+from ottla.records.batch import HEADER_BYTES, RecordBatch, TimestampType
+from ottla.records.columns_numba import (
+    CURSOR_SIZE,
+    HEADER_COUNT,
+    HEADER_KEY_BYTES,
+    HEADER_VALUE_BYTES,
+    HEADERS,
+    KEY,
+    KEY_BYTES,
+    NEXT_OFFSET,
+    NO_APPEND_TIME,
+    OFFSET,
+    POSITION,
+    READ,
+    ROWS,
+    TIMESTAMP,
+    VALUE,
+    VALUE_BYTES,
+    fill_columns,
+    fill_headers,
+)
+from ottla.records.record import records_payload
+
+_ROWS_MIN: Final = 1024
+_ASCII_MAX: Final = 0x7F
+
+Bytes = NDArray[np.uint8]
+
+
+class ColumnBuilder:
+    """Rows of one partition, appended batch by batch; ``finish`` makes the RecordBatch. See RowBuilder."""
+
+    __slots__ = (
+        "_cursor",
+        "_ends",
+        "_header_ends",
+        "_header_keys",
+        "_header_starts",
+        "_header_valid",
+        "_header_values",
+        "_keys",
+        "_max_rows",
+        "_numbers",
+        "_partition",
+        "_types",
+        "_valid",
+        "_values",
+    )
+
+    def __init__(self, partition: TopicPartition, max_rows: int, bytes_hint: int) -> None:
+        """``bytes_hint``: how many bytes of records will come, as far as that is known."""
+        rows = min(max_rows, max(_ROWS_MIN, bytes_hint // 8))
+        self._partition = partition
+        self._max_rows = max_rows
+        self._cursor = np.zeros(CURSOR_SIZE, np.int64)
+        self._numbers = np.empty((2, rows), np.int64)
+        self._ends = np.zeros((3, rows + 1), np.int32)
+        self._valid = np.empty((2, rows), np.uint8)
+        self._header_starts = np.empty((2, rows), np.int64)
+        self._keys = np.empty(bytes_hint, np.uint8)
+        self._values = np.empty(bytes_hint, np.uint8)
+        self._header_ends = np.zeros((2, 1), np.int32)
+        self._header_valid = np.empty(0, np.uint8)
+        self._header_keys = np.empty(0, np.uint8)
+        self._header_values = np.empty(0, np.uint8)
+        self._types: list[tuple[int, TimestampType]] = []
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self._cursor[ROWS])
+
+    @property
+    def size_in_bytes(self) -> int:
+        """How many bytes of keys and values there are."""
+        return int(self._cursor[KEY_BYTES] + self._cursor[VALUE_BYTES])
+
+    def append(self, batch: RecordBatch, first_offset: int) -> tuple[int, int | None]:
+        """Append the batch's records from this offset on, as far as they fit.
+
+        Gives back how many, and the offset to go on at, or None if that was all of them. Raises what
+        ``decode_records`` raises, and has appended nothing then.
+        """
+        payload, start, end = self._open(batch)
+        cursor, count = self._cursor, batch.records_count
+        before = cursor.copy()
+        first_row = int(before[ROWS])
+        self._reserve(first_row + min(count, self._max_rows - first_row), end - start)
+        append_time = batch.max_timestamp if batch.is_log_append_time else NO_APPEND_TIME
+        base = np.array((batch.base_offset, batch.base_timestamp, append_time, first_offset), np.int64)
+        cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = 0, start, first_offset
+        columns = (self._numbers, self._ends, self._valid, self._keys, self._values, self._header_starts)
+        status = fill_columns(payload, end, count, base, self._max_rows, *columns, cursor)
+        if not status and cursor[HEADERS] > before[HEADERS]:
+            status = self._append_headers(payload, first_row, end - start)
+        if status:
+            cursor[:] = before
+            raise InvalidRecordError("Found invalid record structure: lengths do not add up")
+        rows = int(cursor[ROWS]) - first_row
+        if not self._types or self._types[-1][1] is not batch.timestamp_type:
+            self._types.append((first_row, batch.timestamp_type))
+        return rows, None if cursor[READ] == count else int(cursor[NEXT_OFFSET])
+
+    def _open(self, batch: RecordBatch) -> tuple[Bytes, int, int]:
+        """The records' bytes, and where they begin and end in them."""
+        if batch.compression == 0:
+            batch.ensure_complete()
+            whole = np.frombuffer(batch.buffer, np.uint8)
+            return whole, batch.position + HEADER_BYTES, batch.position + batch.size_in_bytes
+        payload = np.frombuffer(records_payload(batch), np.uint8)
+        return payload, 0, len(payload)
+
+    def _reserve(self, rows: int, more_bytes: int) -> None:
+        """See that so many rows, and so many bytes more, fit."""
+        if rows > self._numbers.shape[1]:
+            rows = min(self._max_rows, rows * 2)
+            self._numbers = _grown(self._numbers, rows)
+            self._ends = _grown(self._ends, rows + 1)
+            self._valid = _grown(self._valid, rows)
+            self._header_starts = _grown(self._header_starts, rows)
+        self._keys = _with_room(self._keys, int(self._cursor[KEY_BYTES]), more_bytes)
+        self._values = _with_room(self._values, int(self._cursor[VALUE_BYTES]), more_bytes)
+
+    def _append_headers(self, payload: Bytes, first_row: int, more_bytes: int) -> int:
+        cursor = self._cursor
+        headers = int(cursor[HEADERS])
+        if headers > len(self._header_valid):
+            self._header_valid = _grown(self._header_valid[np.newaxis], headers * 2)[0]
+            self._header_ends = _grown(self._header_ends, headers * 2 + 1)
+        self._header_keys = _with_room(self._header_keys, int(cursor[HEADER_KEY_BYTES]), more_bytes)
+        self._header_values = _with_room(self._header_values, int(cursor[HEADER_VALUE_BYTES]), more_bytes)
+        columns = (self._header_ends, self._header_valid, self._header_keys, self._header_values)
+        last_row = int(cursor[ROWS])
+        return fill_headers(payload, first_row, last_row, self._header_starts, self._ends, *columns, cursor)
+
+    def finish(self) -> "pa.RecordBatch":
+        """All rows as Arrow."""
+        rows = self.rows
+        arrays = [
+            *constant_columns(self._partition, rows),
+            _numbers(self._numbers[OFFSET, :rows], pa.int64()),
+            _numbers(self._numbers[TIMESTAMP, :rows], pa.timestamp("ms")),
+            self._timestamp_types(rows),
+            _binary(self._ends[KEY], self._valid[KEY], self._keys, rows),
+            _binary(self._ends[VALUE], self._valid[VALUE], self._values, rows),
+            self._headers(rows),
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+    def _timestamp_types(self, rows: int) -> "pa.Array":
+        types = np.empty(rows, np.int8)
+        for first_row, timestamp_type in self._types:
+            types[first_row:] = timestamp_type
+        return _numbers(types, pa.int8())
+
+    def _headers(self, rows: int) -> "pa.Array":
+        count = int(self._cursor[HEADERS])
+        all_valid = np.ones(count, np.uint8)
+        raw_keys = self._header_keys[: int(self._cursor[HEADER_KEY_BYTES])]
+        if count and raw_keys.max(initial=0) > _ASCII_MAX:  # as poll does: what is no UTF-8 is replaced
+            binary = _binary(self._header_ends[KEY], all_valid, self._header_keys, count)
+            keys = pa.array([key.decode("utf-8", "replace") for key in binary.to_pylist()], pa.string())
+        else:
+            keys = _binary(self._header_ends[KEY], all_valid, self._header_keys, count, pa.string())
+        values = _binary(self._header_ends[VALUE], self._header_valid, self._header_values, count)
+        element = SCHEMA.field("headers").type.value_type
+        structs = pa.StructArray.from_arrays([keys, values], fields=[element.field(0), element.field(1)])
+        ends = pa.py_buffer(self._ends[HEADER_COUNT, : rows + 1])
+        return pa.Array.from_buffers(SCHEMA.field("headers").type, rows, [None, ends], children=[structs])
+
+
+def _numbers(values: NDArray[Any], kind: "pa.DataType") -> "pa.Array":
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _binary(ends: NDArray[np.int32], valid: Bytes, data: Bytes, rows: int, kind: "pa.DataType | None" = None) -> Any:
+    """Bytes of rows; a bitmap only if there are nulls."""
+    present = valid[:rows]
+    bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
+    buffers = [bitmap, pa.py_buffer(ends[: rows + 1]), pa.py_buffer(data[: int(ends[rows])])]
+    return pa.Array.from_buffers(kind or pa.binary(), rows, buffers)
+
+
+def _grown(columns: NDArray[Any], width: int) -> NDArray[Any]:
+    """The same columns with room for more."""
+    larger = np.zeros((columns.shape[0], width), columns.dtype)
+    larger[:, : columns.shape[1]] = columns
+    return larger
+
+
+def _with_room(data: Bytes, used: int, more: int) -> Bytes:
+    """The same bytes with room for ``more``."""
+    if used + more <= len(data):
+        return data
+    larger = np.empty((used + more) * 3 // 2, np.uint8)
+    larger[:used] = data[:used]
+    return larger

@@ -1,0 +1,94 @@
+"""``Consumer.arrow``: everything ``poll`` does, with columns for records."""
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final, Protocol
+
+from ottla.clients.consumer.completed_fetch import CompletedFetch
+from ottla.clients.consumer.consumer_core import ConsumerCore
+from ottla.clients.consumer.record_errors import CorruptFetchError
+from ottla.common.errors import KafkaError
+from ottla.common.topic_partition import TopicPartition
+from ottla.records.batch import RecordBatch
+
+BYTES_MAX: Final = 64 * 1024 * 1024
+"""No further batch is added to an Arrow batch with so many bytes: its positions are int32."""
+
+
+class Builder(Protocol):
+    """Makes an Arrow batch: ColumnBuilder with numba, RowBuilder without."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        """How many bytes of keys and values there are."""
+
+    def append(self, batch: RecordBatch, first_offset: int) -> tuple[int, int | None]:
+        """Append what fits; how many rows that were, and the offset to go on at, None at the batch's end."""
+
+    def finish(self) -> Any:
+        """The pyarrow.RecordBatch."""
+
+
+class MakeBuilder(Protocol):
+    """Makes a builder for at most ``max_rows`` rows."""
+
+    def __call__(self, partition: TopicPartition, max_rows: int, bytes_hint: int, /) -> Builder:
+        """``bytes_hint``: how many bytes of records will come, as far as that is known."""
+
+
+def builder_class() -> MakeBuilder:
+    """The best builder for what is installed; ImportError without pyarrow."""
+    try:
+        from ottla.clients.consumer.arrow_columns import ColumnBuilder
+    except ImportError:
+        from ottla.clients.consumer.arrow_rows import RowBuilder
+
+        return RowBuilder
+    return ColumnBuilder
+
+
+def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder) -> Any:
+    """The next rows of an answer as a pyarrow.RecordBatch; None at its end. Raises CorruptFetchError."""
+    builder: Builder | None = None
+    try:
+        while (batch := fetch.current_batch()) is not None:
+            if builder is None:
+                builder = make_builder(fetch.partition, max_rows, fetch.bytes_left)
+            try:
+                rows, next_offset = builder.append(batch, fetch.next_offset)
+            except KafkaError as error:
+                raise CorruptFetchError(fetch.partition, fetch.next_offset, error) from error
+            if next_offset is None:
+                fetch.finish_batch(rows)
+            else:
+                fetch.taken_until(next_offset, rows)
+            if builder.rows >= max_rows or builder.size_in_bytes >= BYTES_MAX:
+                break
+    except CorruptFetchError:
+        if builder is None or not builder.rows:
+            raise
+    return builder.finish() if builder is not None and builder.rows else None
+
+
+async def arrow_batches(core: ConsumerCore, max_rows: int) -> AsyncGenerator[Any, None]:
+    """Batches as they come, until the consumer is closed."""
+    make_builder = builder_class()
+    buffer = core.buffer
+
+    def read(fetch: CompletedFetch) -> Any:
+        return read_arrow(fetch, max_rows, make_builder)
+
+    while not core.is_closed:
+        if core.attention():
+            await core.attend()
+        table = buffer.take_by(read)
+        if buffer.has_room:
+            core.fetch_more()
+        if table is None:
+            await core.wait(None)
+            continue
+        core.metrics.records_consumed += table.num_rows
+        yield table

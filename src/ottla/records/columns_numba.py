@@ -1,0 +1,146 @@
+"""Records to columns without an object a row, compiled by numba; import it only where numba may be loaded.
+
+Columns are what Arrow wants: numbers side by side, and bytes joined with the position where each row's end. A cursor
+(int64) carries the state from one batch to the next: how many rows and bytes are filled. Lengths are checked as in
+:func:`ottla.records.record.decode_records`; a batch that is not just its records changes nothing but bytes beyond the
+cursor.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ottla.records.walk_numba import BYTES_REMAINING, INVALID_STRUCTURE, Bytes, Rows, compiled, read_varint
+
+Ends = NDArray[np.int32]
+
+ROWS, KEY_BYTES, VALUE_BYTES, HEADERS, HEADER_KEY_BYTES, HEADER_VALUE_BYTES, READ, POSITION, NEXT_OFFSET = range(9)
+CURSOR_SIZE: Final = 9
+"""``READ`` counts the records of the current batch that were walked, ``POSITION`` is where the next one begins."""
+
+KEY, VALUE, HEADER_COUNT = range(3)
+"""Rows of ``ends``; also of ``valid`` (all but the last)."""
+OFFSET, TIMESTAMP = range(2)
+"""Rows of ``numbers``."""
+
+NO_APPEND_TIME: Final = -(1 << 62)
+
+
+@compiled
+def fill_columns(  # noqa: PLR0917 - compiled functions take positional arguments
+    payload: Bytes,
+    end: int,
+    count: int,
+    base: Rows,
+    limit: int,
+    numbers: Rows,
+    ends: Ends,
+    valid: Bytes,
+    keys: Bytes,
+    values: Bytes,
+    header_starts: Rows,
+    cursor: Rows,
+) -> int:
+    """Append records of one batch until there are ``limit`` rows; 0, or INVALID_STRUCTURE or BYTES_REMAINING.
+
+    ``base``: base offset, base timestamp, time of append (or NO_APPEND_TIME), first offset that is wanted. Nothing that
+    is to be kept is in the cursor before the whole batch, or ``limit``, was reached. ``header_starts`` gets each row's
+    place of its headers in the payload and where its record ends.
+    """
+    base_offset, base_timestamp, append_time, first_offset = base[0], base[1], base[2], base[3]
+    row, key_position, value_position = cursor[ROWS], cursor[KEY_BYTES], cursor[VALUE_BYTES]
+    headers = cursor[HEADERS]
+    read, position, next_offset = cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET]
+    while read < count and row < limit:
+        size, at = read_varint(payload, position, end, 32)
+        record_end = at + size
+        if at < 0 or size < 0 or record_end > end:
+            return INVALID_STRUCTURE
+        timestamp_delta, at = read_varint(payload, at + 1, record_end, 64)
+        if at < 0:
+            return INVALID_STRUCTURE
+        offset_delta, at = read_varint(payload, at, record_end, 32)
+        if at < 0:
+            return INVALID_STRUCTURE
+        key_length, key = read_varint(payload, at, record_end, 32)
+        if key < 0:
+            return INVALID_STRUCTURE
+        key_size = max(key_length, 0)
+        value_length, value = read_varint(payload, key + key_size, record_end, 32)
+        if value < 0:
+            return INVALID_STRUCTURE
+        value_size = max(value_length, 0)
+        header_count, at = read_varint(payload, value + value_size, record_end, 32)
+        if at < 0 or header_count < 0 or (header_count == 0 and at != record_end) or header_count > record_end - at:
+            return INVALID_STRUCTURE
+        read += 1
+        position = record_end
+        offset = base_offset + offset_delta
+        if offset < first_offset:
+            continue
+        next_offset = offset + 1
+        numbers[OFFSET, row] = offset
+        numbers[TIMESTAMP, row] = base_timestamp + timestamp_delta if append_time == NO_APPEND_TIME else append_time
+        for index in range(key_size):
+            keys[key_position + index] = payload[key + index]
+        key_position += key_size
+        for index in range(value_size):
+            values[value_position + index] = payload[value + index]
+        value_position += value_size
+        headers += header_count
+        header_starts[0, row] = at
+        header_starts[1, row] = record_end
+        valid[KEY, row] = key_length >= 0
+        valid[VALUE, row] = value_length >= 0
+        row += 1
+        ends[KEY, row] = key_position
+        ends[VALUE, row] = value_position
+        ends[HEADER_COUNT, row] = headers
+    if read == count and position != end:
+        return BYTES_REMAINING
+    cursor[ROWS], cursor[KEY_BYTES], cursor[VALUE_BYTES] = row, key_position, value_position
+    cursor[HEADERS] = headers
+    cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = read, position, next_offset
+    return 0
+
+
+@compiled
+def fill_headers(  # noqa: PLR0917 - compiled functions take positional arguments
+    payload: Bytes,
+    first_row: int,
+    last_row: int,
+    header_starts: Rows,
+    ends: Ends,
+    header_ends: Ends,
+    header_valid: Bytes,
+    header_keys: Bytes,
+    header_values: Bytes,
+    cursor: Rows,
+) -> int:
+    """Append the headers of these rows, of one batch; 0 or INVALID_STRUCTURE."""
+    key_position, value_position = cursor[HEADER_KEY_BYTES], cursor[HEADER_VALUE_BYTES]
+    for row in range(first_row, last_row):
+        at, end = header_starts[0, row], header_starts[1, row]
+        for header in range(ends[HEADER_COUNT, row], ends[HEADER_COUNT, row + 1]):
+            key_size, key = read_varint(payload, at, end, 32)
+            if key < 0 or key_size < 0:
+                return INVALID_STRUCTURE
+            value_length, value = read_varint(payload, key + key_size, end, 32)
+            value_size = max(value_length, 0)
+            at = value + value_size
+            if value < 0 or at > end:
+                return INVALID_STRUCTURE
+            for index in range(key_size):
+                header_keys[key_position + index] = payload[key + index]
+            key_position += key_size
+            for index in range(value_size):
+                header_values[value_position + index] = payload[value + index]
+            value_position += value_size
+            header_valid[header] = value_length >= 0
+            header_ends[KEY, header + 1] = key_position
+            header_ends[VALUE, header + 1] = value_position
+        if at != end:
+            return INVALID_STRUCTURE
+    cursor[HEADER_KEY_BYTES], cursor[HEADER_VALUE_BYTES] = key_position, value_position
+    return 0
