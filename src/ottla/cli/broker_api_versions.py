@@ -115,5 +115,10 @@ def _api_text(api: Mapping[str, Any]) -> str:
     versions = f"{api['min']}" if api["min"] == api["max"] else f"{api['min']} to {api['max']}"
     if api["name"] is None:
         return f"UNKNOWN({api['key']}): {versions}"
-    usable = "unusable: node too new or too old" if api["usable"] is None else f"usable: {api['usable']}"
+    usable = f"usable: {api['usable']}"
+    if api["usable"] is None:
+        from ottla.protocol.api_keys import ApiKey
+
+        newer = api["min"] > ApiKey(api["key"]).request_class.schema.versions.highest
+        usable = f"unusable: node too {'new' if newer else 'old'}"
     return f"{api['name']}({api['key']}): {versions} [{usable}]"

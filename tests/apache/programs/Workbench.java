@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.net.URL;
@@ -33,10 +34,18 @@ public class Workbench {
         }
     }
 
+    /** How the program under way ended: some catch what exit throws here, and go on where they would be dead. */
+    private static Integer firstExit;
+
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
         PrintStream realErr = System.err;
         Exit.setExitProcedure((status, message) -> {
+            if (firstExit == null) {
+                firstExit = status;
+                System.setOut(new PrintStream(OutputStream.nullOutputStream()));
+                System.setErr(new PrintStream(OutputStream.nullOutputStream()));
+            }
             throw new Exited(status);
         });
         ObjectMapper json = new ObjectMapper();
@@ -50,7 +59,11 @@ public class Workbench {
                  PrintStream capturedErr = new PrintStream(err, false, StandardCharsets.UTF_8)) {
                 System.setOut(capturedOut);
                 System.setErr(capturedErr);
+                firstExit = null;
                 status = run(json.readTree(line));
+                if (firstExit != null) {
+                    status = firstExit;
+                }
             } finally {
                 System.setOut(answers);
                 System.setErr(realErr);
