@@ -36,7 +36,7 @@ def split_batch(batch: ProducerBatch, batch_size: int, level: int | None) -> lis
                 sequence + first_index & 0x7FFFFFFF,
                 transactional=batch.is_transactional,
             )
-        part.memory_bytes = min(batch.memory_bytes, part.size_bytes)
+        part.memory_bytes = min(batch.memory_bytes, part.raw_bytes)
         batch.memory_bytes -= part.memory_bytes
     parts[-1].memory_bytes += batch.memory_bytes
     batch.memory_bytes = 0

@@ -173,8 +173,14 @@ class IdempotentProducer:
         sequences = self.sequences(batch.topic_partition)
         if batch.has_sequence:  # a retry: one at a time, in order
             return not sequences.in_flight or sequences.in_flight[0].base_sequence == batch.base_sequence
-        if sequences.in_flight and sequences.producer != self.producer:
-            return False  # the new epoch would overtake what is in flight with the old one
+        if sequences.in_flight and (
+            sequences.producer != self.producer  # the new epoch would overtake what is in flight with the old one
+            # A broker that does not know us yet takes any sequence for the first. Were the first batch refused for a
+            # while, or on its way to a former leader, the second would be taken in its place, and the first for a
+            # duplicate. Apache's producer runs that risk.
+            or sequences.last_acked_sequence == NO_SEQUENCE
+        ):
+            return False
         return sequences.unresolved == NO_SEQUENCE
 
     def assign(self, batch: ProducerBatch) -> None:
