@@ -90,7 +90,7 @@ class HistoryMaker:
         elif rng.random() < 0.4 and len(self.wanted) > 1:
             gone = rng.choice(sorted(self.wanted))
             for table in (self.wanted, self.owned, self.generations):
-                table.pop(gone, None)  # type: ignore[attr-defined]
+                table.pop(gone, None)
         elif rng.random() < 0.5:
             self._change_topic(rng.choice(TOPICS))
         elif self.is_mixed:

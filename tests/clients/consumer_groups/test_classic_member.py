@@ -1,0 +1,345 @@
+"""A classic member under every order of answers, failures, polls and changes."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.clients.consumer.assignors.registry import make_assignors
+from ottla.clients.consumer.classic.generation import ClassicSettings, ClassicState
+from ottla.clients.consumer.classic.member import ClassicMember
+from ottla.clients.consumer.membership import MembershipState, Subscription
+from ottla.clients.consumer.poll_watch import PollWatch
+from ottla.clients.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError
+from ottla.common.error_code import ErrorCode
+from ottla.common.topic_partition import TopicPartition
+from ottla.protocol.consumer_protocol import decode_subscription, encode_assignment
+from ottla.protocol.message import Message
+from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from tests.clients.consumer_groups.member_world import MAX_POLL_INTERVAL_MS, MemberWorld
+
+ERRORS = [
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+]
+
+
+class ClassicWorld(MemberWorld):
+    """The coordinator of a classic group; the member leads it or not."""
+
+    machine: ClassicMember
+
+    def __init__(self, rng: Random, strategy: str, instance: str | None = None) -> None:
+        self.strategy = strategy
+        self.instance = instance
+        self.generation = 0
+        self.given: frozenset[TopicPartition] = frozenset()
+        super().__init__(rng)
+
+    def make_machine(self) -> ClassicMember:
+        settings = ClassicSettings(
+            "g",
+            make_assignors([self.strategy]),
+            self.instance,
+            heartbeat_interval_ms=300,
+            session_timeout_ms=1000,
+            max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
+        )
+        return ClassicMember(settings, PollWatch(MAX_POLL_INTERVAL_MS))
+
+    def send(self) -> None:
+        if self.machine.must_lead:
+            self.machine.lead(self.metadata())
+        super().send()
+        rebalancing = [r for r in self.in_flight if isinstance(r, JoinGroupRequest)]
+        if self.strategy == "range" and rebalancing and rebalancing[-1] is self.machine._rebalance_request:
+            assert not self.machine.owned, "eager members join with nothing"
+
+    def answer(self, request: Message, *, kind: bool) -> Message | None:
+        error = ErrorCode.NONE
+        if not kind and self.rng.random() < 0.3:
+            error = self.rng.choice([*ERRORS, ErrorCode.FENCED_INSTANCE_ID] if self.instance else ERRORS)
+        match request:
+            case JoinGroupRequest():
+                return self.join(request, error)
+            case SyncGroupRequest():
+                return self.sync(request, error, kind=kind)
+            case HeartbeatRequest():
+                return HeartbeatResponse(error_code=error)
+            case LeaveGroupRequest():
+                return LeaveGroupResponse()
+        raise AssertionError(request)
+
+    def join(self, request: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
+        if error == ErrorCode.NONE and not request.member_id:
+            return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me")
+        self.generation += 1
+        said = decode_subscription(request.protocols[0].metadata)
+        assert said.generation_id < self.generation
+        leads = self.rng.random() < 0.5
+        return JoinGroupResponse(
+            error_code=error,
+            generation_id=self.generation,
+            protocol_type="consumer",
+            protocol_name=self.strategy,
+            leader=request.member_id if leads else "another",
+            member_id=request.member_id,
+            members=[JoinGroupResponseMember(member_id=request.member_id, metadata=request.protocols[0].metadata)]
+            if leads
+            else [],
+        )
+
+    def sync(self, request: SyncGroupRequest, error: ErrorCode, *, kind: bool) -> SyncGroupResponse:
+        mine = [one.assignment for one in request.assignments if one.member_id == request.member_id]
+        if mine:
+            return SyncGroupResponse(error_code=error, assignment=mine[0])
+        topics = sorted(self.machine._topics.names & self.topics.keys())
+        if not kind and self.rng.random() < 0.1:
+            topics = sorted(self.topics)
+        partitions = [(topic, [i for i in range(self.topics[topic]) if self.rng.random() < 0.5]) for topic in topics]
+        return SyncGroupResponse(error_code=error, assignment=encode_assignment(partitions))
+
+    def is_settled(self) -> bool:
+        if self.machine.state is MembershipState.FATAL:
+            return not self.owned
+        return super().is_settled() and not self.machine._wants_join
+
+
+@settings(max_examples=300)
+@given(seed=st.integers(0, 2**32), strategy=st.sampled_from(["range", "cooperative-sticky"]))
+def test_callbacks_are_balanced_and_nothing_stalls(seed: int, strategy: str) -> None:
+    rng = Random(seed)
+    world = ClassicWorld(rng, strategy, rng.choice([None, "static"]))
+    for _ in range(rng.randint(1, 120)):
+        world.wild_step()
+    world.become_quiet()
+
+
+class Script:
+    """A member in a story told step by step, in the group "g" with the topic "a" of three partitions."""
+
+    def __init__(self, strategy: str = "range", instance: str | None = None) -> None:
+        self.world = ClassicWorld(Random(1), strategy, instance)
+        self.member = self.world.machine
+        self.member.start(Subscription(frozenset({"a"})), 1000)
+
+    def next(self, cls: type[Message]) -> Message:
+        """The next request, which must be of a kind."""
+        if self.member.must_lead:
+            self.member.lead(self.world.metadata())
+        request = self.member.next_request(self.world.now_ms)
+        assert isinstance(request, cls), request
+        return request
+
+    def answer(self, request: Message, response: Message) -> bool:
+        """Answer a request."""
+        return self.member.handle_response(request, response, self.world.now_ms)
+
+    def join(self, generation: int = 1, partitions: tuple[int, ...] = (0, 1)) -> None:
+        """Through a whole rebalance as a follower, callbacks included."""
+        self.finish_duties()
+        request = self.next(JoinGroupRequest)
+        assert isinstance(request, JoinGroupRequest)
+        if not request.member_id:
+            required = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me")
+            self.answer(request, required)
+            request = self.next(JoinGroupRequest)
+        strategy = self.world.strategy
+        joined = JoinGroupResponse(generation_id=generation, member_id="me", leader="x", protocol_name=strategy)
+        self.answer(request, joined)
+        assert self.member.classic_state is ClassicState.COMPLETING_REBALANCE
+        sync = self.next(SyncGroupRequest)
+        self.answer(sync, SyncGroupResponse(assignment=encode_assignment([("a", list(partitions))])))
+        self.finish_duties()
+
+    def state(self) -> MembershipState:
+        """Where the member stands now."""
+        return self.member.state
+
+    def finish_duties(self) -> list[tuple[str, list[int]]]:
+        """Perform what is due; what it was."""
+        done = []
+        while (duty := self.member.duty()) is not None:
+            done.append((duty.kind.value, sorted(partition.partition for partition in duty.partitions)))
+            self.member.done(duty)
+        return done
+
+    def heartbeat(self, code: ErrorCode = ErrorCode.NONE) -> bool:
+        """A heartbeat and its answer."""
+        self.world.now_ms += 300
+        return self.answer(self.next(HeartbeatRequest), HeartbeatResponse(error_code=code))
+
+
+def test_a_member_joins_and_gets_partitions() -> None:
+    script = Script()
+    assert script.state() is MembershipState.JOINING
+    script.join()
+    assert script.state() is MembershipState.STABLE
+    assert script.member.owned == {TopicPartition("a", 0), TopicPartition("a", 1)}
+    assert script.member.group_metadata == ("g", 1, "me", None)
+    assert script.member.commit_error(script.member.owned) is None
+
+
+def test_an_eager_member_gives_everything_up_before_it_joins_again() -> None:
+    script = Script()
+    script.join()
+    script.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert script.member.next_request(script.world.now_ms) is None, "not before the user gave up its partitions"
+    assert script.member.needs_user()
+    assert script.finish_duties() == [("revoke", [0, 1])]
+    script.join(2, (1,))
+    assert script.member.owned == {TopicPartition("a", 1)}
+
+
+def test_a_cooperative_member_keeps_what_it_has_and_joins_twice_when_it_must_give_up_some() -> None:
+    script = Script("cooperative-sticky")
+    script.join(1, (0, 1))
+    script.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
+    request = script.next(JoinGroupRequest)
+    assert isinstance(request, JoinGroupRequest)
+    said = decode_subscription(request.protocols[0].metadata)
+    assert [(owned.topic, list(owned.partitions)) for owned in said.owned_partitions] == [("a", [0, 1])]
+    assert said.generation_id == 1
+    joined = JoinGroupResponse(generation_id=2, member_id="me", leader="x", protocol_name="cooperative-sticky")
+    script.answer(request, joined)
+    commit = script.member.commit_error([TopicPartition("a", 0)])
+    assert isinstance(commit, RebalanceInProgressError)
+    assert commit.retriable, "what is still owned can wait for the end of the rebalance"
+    assert not script.member.commit_error([TopicPartition("a", 2)]).retriable  # type: ignore[union-attr]
+    sync = script.next(SyncGroupRequest)
+    script.answer(sync, SyncGroupResponse(assignment=encode_assignment([("a", [1])])))
+    assert script.finish_duties() == [("revoke", [0]), ("assign", [])]
+    again = script.next(JoinGroupRequest)
+    assert isinstance(again, JoinGroupRequest)
+    assert again.reason == "need to revoke partitions and re-join"
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
+def test_a_member_that_was_dropped_loses_its_partitions_and_joins_again(code: ErrorCode) -> None:
+    script = Script()
+    script.join()
+    script.heartbeat(code)
+    assert script.state() is MembershipState.FENCED
+    assert isinstance(script.member.commit_error(script.member.owned), CommitFailedError)
+    assert code.name in str(script.member.commit_error(script.member.owned))
+    assert script.finish_duties() == [("lose", [0, 1])]
+    script.world.now_ms += 100
+    request = script.next(JoinGroupRequest)
+    assert isinstance(request, JoinGroupRequest)
+    assert request.member_id == ("me" if code == ErrorCode.ILLEGAL_GENERATION else "")
+
+
+def test_a_fenced_static_member_is_done_for() -> None:
+    script = Script(instance="one")
+    script.join()
+    script.heartbeat(ErrorCode.FENCED_INSTANCE_ID)
+    assert script.state() is MembershipState.FATAL
+    assert isinstance(script.member.error, FencedInstanceIdError)
+    assert script.finish_duties() == [("lose", [0, 1])]
+    script.world.now_ms += 60_000
+    script.member.poll(script.world.now_ms)
+    assert script.member.next_request(script.world.now_ms) is None
+    assert isinstance(script.member.commit_error([]), FencedInstanceIdError)
+
+
+def test_a_member_whose_user_does_not_poll_leaves_and_says_so() -> None:
+    script = Script()
+    script.join()
+    for _ in range(MAX_POLL_INTERVAL_MS // 300):
+        script.heartbeat()
+    script.world.now_ms += 300
+    request = script.next(LeaveGroupRequest)
+    assert isinstance(request, LeaveGroupRequest)
+    assert request.members[0].reason == "consumer poll timeout has expired."
+    assert script.state() is MembershipState.STALLED
+    assert "max.poll.interval.ms=10000" in script.member.reason
+    assert "max.poll.interval.ms=10000" in str(script.member.commit_error(script.member.owned))
+    assert script.member.next_request(script.world.now_ms + 1000) is None, "it does not join before the user polls"
+    script.world.now_ms += 1000
+    script.member.poll(script.world.now_ms)
+    assert script.finish_duties() == [("lose", [0, 1])]
+    script.join(2)
+    assert script.state() is MembershipState.STABLE
+
+
+def test_a_blocked_event_loop_is_named_in_the_error() -> None:
+    script = Script()
+    script.join()
+    script.member._watch.woke_up(script.world.now_ms, script.world.now_ms + 7_000)
+    script.world.now_ms += 7_000
+    script.heartbeat(ErrorCode.UNKNOWN_MEMBER_ID)
+    error = script.member.commit_error(script.member.owned)
+    assert "the event loop was blocked for 7.0 s" in str(error)
+    assert "asyncio.to_thread" in str(error)
+
+
+def test_the_leader_assigns_and_joins_again_when_the_metadata_changes() -> None:
+    script = Script()
+    request = script.next(JoinGroupRequest)
+    script.answer(request, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"))
+    request = script.next(JoinGroupRequest)
+    assert isinstance(request, JoinGroupRequest)
+    metadata = request.protocols[0].metadata
+    members = [JoinGroupResponseMember(member_id=name, metadata=metadata) for name in ("me", "you")]
+    joined = JoinGroupResponse(generation_id=1, member_id="me", leader="me", protocol_name="range", members=members)
+    script.answer(request, joined)
+    assert script.member.must_lead
+    sync = script.next(SyncGroupRequest)
+    assert isinstance(sync, SyncGroupRequest)
+    assert {one.member_id for one in sync.assignments} == {"me", "you"}
+    script.answer(sync, SyncGroupResponse(assignment=sync.assignments[0].assignment))
+    assert script.finish_duties() == [("assign", [0, 1])]
+    script.member.update_metadata(script.world.metadata())
+    assert not script.member.needs_user(), "nothing has changed"
+    script.world.topics["a"] = 4
+    script.member.update_metadata(script.world.metadata())
+    assert script.finish_duties() == [("revoke", [0, 1])]
+    again = script.next(JoinGroupRequest)
+    assert isinstance(again, JoinGroupRequest)
+    assert again.reason == "cached metadata has changed"
+
+
+def test_refused_commits_tell_whether_the_group_went_on_without_us() -> None:
+    script = Script()
+    script.join()
+    sent = script.member.group_metadata
+    refused = script.member.commit_refused(sent, ErrorCode.REBALANCE_IN_PROGRESS)
+    assert isinstance(refused, RebalanceInProgressError)
+    assert script.finish_duties() == [("revoke", [0, 1])]
+    script.join(2)
+    assert isinstance(script.member.commit_refused(sent, ErrorCode.ILLEGAL_GENERATION), CommitFailedError)
+    assert script.state() is MembershipState.STABLE, "an old commit's refusal says nothing of the new generation"
+    sent = script.member.group_metadata
+    assert isinstance(script.member.commit_refused(sent, ErrorCode.UNKNOWN_MEMBER_ID), CommitFailedError)
+    assert script.state() is MembershipState.FENCED
+
+
+def test_an_error_that_no_retry_heals_is_told_and_the_member_tries_again() -> None:
+    script = Script()
+    request = script.next(JoinGroupRequest)
+    script.answer(request, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    script.world.now_ms += 1000
+    assert script.member.next_request(script.world.now_ms) is None, "not before the user knows"
+    error = script.member.take_error()
+    assert error is not None
+    assert error.code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    script.join()
+
+
+def test_a_coordinator_that_moved_is_looked_up() -> None:
+    script = Script()
+    script.join()
+    assert not script.heartbeat(ErrorCode.NOT_COORDINATOR)
+    script.world.now_ms += 100
+    script.heartbeat()
+    assert script.state() is MembershipState.STABLE
