@@ -169,7 +169,7 @@ class World:
     def settle(self) -> None:
         """Everything works from now on, until nothing is left to be done."""
         self.refresh()
-        for _ in range(10_000):
+        for _ in range(2_000):
             if not self.accumulator.incomplete and not any(self.wire.values()):
                 return
             self.now_ms += 50
