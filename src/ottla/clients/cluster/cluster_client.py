@@ -17,11 +17,11 @@ from ottla.clients.cluster.metadata_refresher import MetadataRefresher
 from ottla.clients.cluster.metadata_source import BrokerMetadata, ControllerMetadata, MetadataSource
 from ottla.clients.cluster.metadata_updater import TOPIC_IDLE_MS, MetadataSettings, MetadataUpdater, UpdatePlan
 from ottla.clients.cluster.targets import AnyNode, Controller, CoordinatorOf, Target
-from ottla.clients.errors import KafkaTimeoutError, error_for
+from ottla.clients.errors import AuthorizationError, KafkaTimeoutError, error_for
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.config.client_configs import ClientConfig
-from ottla.network.client_errors import NetworkError
+from ottla.network.client_errors import AuthenticationError, NetworkError, UnsupportedVersionError
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
 from ottla.protocol.message import Message
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MS: Final = 60_000
 """How long a call may take that is not told; Apache's default.api.timeout.ms."""
 _MAX_IN_FLIGHT: Final = 5
+_FATAL: Final = (AuthenticationError, AuthorizationError, UnsupportedVersionError)
+"""Why metadata cannot be had, however often it is asked for."""
 
 
 class ClusterClient:
@@ -325,9 +327,8 @@ class ClusterClient:
         return f"Topic {name} not present in metadata{state}"
 
     def _raise_if_fatal(self) -> None:
-        error = self._updater.last_error
-        if error is not None and not error.retriable and error.code != ErrorCode.BROKER_NOT_AVAILABLE:
-            raise error
+        if isinstance(self._updater.last_error, _FATAL):
+            raise self._updater.last_error
 
     def _timed_out(self, what: str, timeout_ms: int) -> KafkaTimeoutError:
         failures = self._connections.failures()

@@ -23,7 +23,7 @@ MAX_FAILURES: Final = 5
 class Connections:
     """A NetworkClient that knows the client's configuration, and closes what is unused (connections.max.idle.ms)."""
 
-    __slots__ = ("_clock", "_failures", "_idle_ms", "_network", "_used_at_ms", "bootstrap_nodes")
+    __slots__ = ("_clock", "_failures", "_idle_ms", "_network", "_used", "bootstrap_nodes")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Connections:
         self._network = NetworkClient(runtime, config.client_id, network_config(config, max_in_flight), **security)
         self._clock = runtime.clock
         self._idle_ms = config.connections_max_idle_ms
-        self._used_at_ms: dict[int, int] = {}
+        self._used: dict[int, tuple[Node, int]] = {}
         self._failures: dict[Node, KafkaError] = {}
         servers = config.bootstrap_controllers or config.bootstrap_servers
         self.bootstrap_nodes = tuple(Node(-1 - index, server.host, server.port) for index, server in enumerate(servers))
@@ -56,14 +56,14 @@ class Connections:
         expect_response: bool = True,
     ) -> Answer:
         """See NetworkClient."""
-        self._used_at_ms[node.id] = self._clock.monotonic_ms()
+        self._used[node.id] = node, self._clock.monotonic_ms()
         return self._network.send(
             node, request, timeout_ms=timeout_ms, max_version=max_version, expect_response=expect_response
         )
 
     async def connect(self, node: Node, timeout_ms: int | None = None) -> NodeApiVersions:
         """Wait until the node is ready; what it speaks."""
-        self._used_at_ms[node.id] = self._clock.monotonic_ms()
+        self._used[node.id] = node, self._clock.monotonic_ms()
         return await self._network.connect(node, timeout_ms=timeout_ms)
 
     def api_versions(self, node: Node) -> NodeApiVersions | None:
@@ -84,7 +84,7 @@ class Connections:
 
     def disconnect(self, node_id: int) -> None:
         """Close a connection; what is under way on it fails."""
-        self._used_at_ms.pop(node_id, None)
+        self._used.pop(node_id, None)
         self._network.disconnect(node_id)
 
     def succeeded(self) -> None:
@@ -103,13 +103,15 @@ class Connections:
         return "; ".join(map(str, self._failures.values()))
 
     def expire_idle(self, now_ms: int) -> int | None:
-        """Close what nobody has used for too long; when to look again, None if there is nothing to look at."""
+        """Close what nobody has used for too long; when to look again, None for never."""
         if self._idle_ms < 0:
             return None
-        for node_id, used_at_ms in list(self._used_at_ms.items()):
-            if now_ms - used_at_ms >= self._idle_ms:
-                self.disconnect(node_id)
-        return min(self._used_at_ms.values(), default=now_ms) + self._idle_ms if self._used_at_ms else None
+        for node, used_at_ms in list(self._used.values()):
+            if self._network.in_flight_count(node):
+                self._used[node.id] = node, now_ms
+            elif now_ms - used_at_ms >= self._idle_ms:
+                self.disconnect(node.id)
+        return min((used_at_ms for _, used_at_ms in self._used.values()), default=now_ms) + self._idle_ms
 
     async def close(self) -> None:
         """Close all connections; what is under way fails with a NetworkError."""

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ottla.clients.back_off import BackOff
 from ottla.clients.errors import ClientClosedError
 from ottla.common.errors import KafkaError
+from ottla.network.client_errors import NetworkError
 
 if TYPE_CHECKING:
     from ottla.clients.cluster.connections import Connections
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from ottla.clients.cluster.metadata_source import MetadataSource
     from ottla.clients.cluster.metadata_updater import MetadataUpdater
     from ottla.network.node import Node
+    from ottla.protocol.message import Message
+    from ottla.protocol.messages.metadata import MetadataResponse
     from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
-
-_NO_NODE_MAX_MS: Final = 200
-"""How long to wait at most for a node to come out of its back-off."""
 
 
 class MetadataRefresher:
@@ -33,7 +32,6 @@ class MetadataRefresher:
         self._connections = connections
         self._updater = updater
         self._source = source
-        self._no_node = BackOff(25, _NO_NODE_MAX_MS)
         self._task: asyncio.Task[None] | None = None
         self._woken: asyncio.Future[None] | None = None
         """Set while the task sleeps."""
@@ -134,33 +132,52 @@ class MetadataRefresher:
             self._woken = None
 
     async def _update(self, now_ms: int) -> None:
-        node = self._connections.least_loaded(self.nodes())
-        if node is None:
-            if not self._updater.is_bootstrapping:
+        plan = self._updater.begin(now_ms)
+        try:
+            node = await self._connected_node()
+            answer = await self._ask(node, self._source.request(plan))
+        except KafkaError as error:
+            logger.info("Metadata could not be had: %s", error)
+            self._updater.failed(error, self._runtime.clock.monotonic_ms(), self._runtime.rng)
+            if not self._updater.is_bootstrapping and self._connections.least_loaded(self.nodes()) is None:
                 logger.info("No known node can be reached; the bootstrap servers are asked")
                 self._updater.nodes_lost()
-            await self._runtime.sleep_ms(self._no_node.next_ms(self._runtime.rng))
-            return
-        self._no_node.reset()
-        request = self._source.request(self._updater.begin(now_ms))
-        clock, rng = self._runtime.clock, self._runtime.rng
-        try:
-            response = self._source.read(await self._connections.send(node, request))
-        except KafkaError as error:
-            logger.info("Metadata could not be had from %s: %s", node, error)
-            self._connections.failed(node, error)
-            self._updater.failed(error, clock.monotonic_ms(), rng)
         else:
-            was_bootstrapping = self._updater.is_bootstrapping
-            self._updater.succeeded(response, clock.monotonic_ms(), rng)
+            self._updater.succeeded(answer, self._runtime.clock.monotonic_ms(), self._runtime.rng)
             if self._updater.last_error is None:
                 self._connections.succeeded()
-                if was_bootstrapping and node.id < 0:
+                if node.id < 0:
                     self._connections.disconnect(node.id)  # from now on its own id is used
                 self.notify()
             else:
                 self._connections.failed(node, self._updater.last_error)
         self._ended()
+
+    async def _connected_node(self) -> "Node":
+        """Connect to a node, the best first; NetworkError when all that may be tried now have been.
+
+        What could not be reached costs no back-off of the update: others may answer at once.
+        """
+        error: NetworkError | None = None
+        for _ in self.nodes():
+            node = self._connections.least_loaded(self.nodes())
+            if node is None:
+                break
+            try:
+                await self._connections.connect(node)
+            except NetworkError as lost:
+                self._connections.failed(node, lost)
+                error = lost
+            else:
+                return node
+        raise error or NetworkError("All nodes are in back-off")
+
+    async def _ask(self, node: "Node", request: "Message") -> "MetadataResponse":
+        try:
+            return self._source.read(await self._connections.send(node, request))
+        except KafkaError as error:
+            self._connections.failed(node, error)
+            raise
 
     def _ended(self) -> None:
         self.ended_count += 1
