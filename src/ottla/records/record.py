@@ -155,7 +155,7 @@ def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MA
 
             headers = _NO_HEADERS
             if data[position]:
-                headers, position = _read_headers(data, position, end)
+                headers, position = read_headers(data, position, end)
             else:
                 position += 1
             if position != record_end:
@@ -203,7 +203,7 @@ def encode_headers(headers: Sequence[Header]) -> bytes:
     return b"".join(parts)
 
 
-def _read_headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
+def read_headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
     """The headers whose count is at ``position``, and the position after them."""
     count, position = read_varint(data, position)
     if count < 0:

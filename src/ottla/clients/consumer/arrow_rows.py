@@ -3,8 +3,7 @@
 import pyarrow as pa
 
 from ottla.clients.consumer.arrow_schema import SCHEMA, constant_columns
-from ottla.clients.consumer.completed_fetch import RawRecord
-from ottla.clients.consumer.record_decoder import decode_batch
+from ottla.clients.consumer.batch_decoder import RawRecord, decode_batch
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import RecordBatch
 

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from ottla.clients.consumer.aborted_transactions import AbortedTransaction, AbortedTransactions
-from ottla.clients.consumer.consumer_record import ConsumerRecord
+from ottla.clients.consumer.batch_decoder import RawRecord
 from ottla.clients.consumer.record_errors import CorruptFetchError
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import HEADER_BYTES, LAST_OFFSET_DELTA_POSITION, LOG_OVERHEAD, RecordBatch
 
-RawRecord: TypeAlias = ConsumerRecord[bytes, bytes]
 DecodeBatch: TypeAlias = Callable[[RecordBatch, TopicPartition], list[RawRecord]]
 
 _START: Final = struct.Struct(">qi")

@@ -1,27 +1,14 @@
-"""Raw batches to records, and records to what the user's deserializers make of them."""
+"""Records out of fetches, as the user's deserializers make them."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ottla.clients.consumer.completed_fetch import CompletedFetch, RawRecord
+from ottla.clients.consumer.batch_decoder import decode_batch
+from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.consumer_record import ConsumerRecord
 from ottla.clients.consumer.record_errors import RecordDeserializationError
-from ottla.common.topic_partition import TopicPartition
-from ottla.records.batch import RecordBatch
-from ottla.records.record import decode_records
 
 Deserialize: TypeAlias = Callable[[str, bytes], Any]
-
-
-def decode_batch(batch: RecordBatch, partition: TopicPartition) -> list[RawRecord]:
-    """All records of a batch, as bytes; raises what :func:`ottla.records.record.decode_records` raises."""
-    make = tuple.__new__
-    topic, index = partition
-    timestamp_type, epoch = batch.timestamp_type, batch.partition_leader_epoch
-    return [
-        make(ConsumerRecord, (topic, index, offset, timestamp, timestamp_type, key, value, headers, epoch))
-        for offset, timestamp, key, value, headers, _sequence in decode_records(batch)
-    ]
 
 
 class RecordDecoder:
