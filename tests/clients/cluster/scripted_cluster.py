@@ -119,7 +119,7 @@ async def scripted_cluster(count: int = 1) -> AsyncIterator[ScriptedCluster]:
 @asynccontextmanager
 async def cluster_client(bootstrap: str, *, start: bool = True, **properties: Any) -> AsyncIterator[ClusterClient]:
     """A client with short back-offs; ``properties`` are its keys with underscores."""
-    config = AdminConfig.parse(QUICK, {"bootstrap_servers": bootstrap, **properties})
+    config = AdminConfig.parse(QUICK, {"bootstrap_servers": bootstrap or None, **properties})
     client = ClusterClient(config.common)
     try:
         if start:
