@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ottla.cli.errors import CommandError
+from ottla.cli.progress import progress
 
 if TYPE_CHECKING:
     from ottla.clients.admin import Admin
@@ -14,6 +15,7 @@ T = TypeVar("T")
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 BOOTSTRAP_CONTROLLERS: Final = "bootstrap.controllers"
+_PATIENCE_S: Final = 1.0
 
 
 def add_connection(parser: argparse.ArgumentParser, *, controllers: bool = False, required: bool = False) -> None:
@@ -65,8 +67,24 @@ def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitabl
         sys.stderr.write(f"WARN These configurations were supplied but are not used: {unused}\n")
 
     async def run() -> T:
-        async with Admin(known) as admin:
+        admin = Admin(known)
+        try:
+            await patiently(admin.start(), f"Waiting for {properties.get(BOOTSTRAP_SERVERS, 'the controllers')}")
             return await work(admin)
+        finally:
+            await admin.close()
 
     logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
     return asyncio.run(run())
+
+
+async def patiently(connecting: Coroutine[object, object, object], what: str) -> None:
+    """Await a connection, and say so on a terminal if that takes long: a cluster may be down, or about to start."""
+    import asyncio
+
+    task = asyncio.ensure_future(connecting)
+    done, _ = await asyncio.wait({task}, timeout=_PATIENCE_S)
+    if not done:
+        with progress(what):
+            await task
+    task.result()

@@ -198,12 +198,12 @@ async def _consumer_groups(admin: "Admin", options: argparse.Namespace) -> "dict
     return await admin.list_groups(types=types, protocol_types=("", "consumer"), timeout_ms=options.timeout)
 
 
-def _names(text: str, known: Sequence[str], what: str) -> list[str]:
+def _names(text: str, known: Sequence[str], what: str, plural: str) -> list[str]:
     """The names in a list, as they are spelled; ``PreparingRebalance`` may be ``preparing_rebalance``, too."""
     by_name = {name.lower(): name for name in known}
     found = [by_name.get(each.strip().replace("_", "").lower()) for each in text.split(",")] if text else []
     if None in found:
-        raise UsageError(f"Invalid {what} list '{text}'. Valid {what}s are: {', '.join(known)}")
+        raise UsageError(f"Invalid {what} list '{text}'. Valid {plural} are: {', '.join(known)}")
     return [name for name in found if name is not None]
 
 
@@ -213,8 +213,8 @@ async def _list(admin: "Admin", options: argparse.Namespace, output: Output) -> 
     if options.state is None and options.type is None:
         groups = await _consumer_groups(admin, options)
     else:
-        states = [GroupState(name) for name in _names(options.state or "", STATES, "state")]
-        types = [GroupType(name) for name in _names(options.type or "", TYPES, "type")]
+        states = [GroupState(name) for name in _names(options.state or "", STATES, "state", "states")]
+        types = [GroupType(name) for name in _names(options.type or "", TYPES, "types", "types")]
         groups = await admin.list_groups(
             states=states, types=types, protocol_types=("", "consumer"), timeout_ms=options.timeout
         )
