@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.node import Node
 
@@ -58,12 +59,12 @@ def stored(kafka: Node, topic: str) -> list[Stored]:
                 continue
             found.append(
                 Stored(
-                    message.partition(),
-                    message.offset(),
+                    message.partition() or 0,
+                    message.offset() or 0,
                     message.timestamp()[1],
                     message.key(),
                     message.value(),
-                    tuple(message.headers() or ()),
+                    tuple(cast("list[tuple[str, bytes | None]]", message.headers() or [])),
                 )
             )
         return sorted(found, key=lambda record: record[:2])

@@ -44,6 +44,7 @@ async def send_during(client: Producer, topic: str, trouble: Callable[[], None],
         await asyncio.sleep(0.001)
 
     await some(500)
+    await deliveries[0]
     troubled = asyncio.get_running_loop().run_in_executor(None, trouble)
     while not troubled.done():
         await some(20)
@@ -187,7 +188,8 @@ def test_partitions_that_are_added_are_used(kafka: Node, topic: str) -> None:
     make_topic(kafka, topic, 1)
 
     async def send() -> None:
-        from confluent_kafka.admin import AdminClient, NewPartitions
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewPartitions
 
         async with producer(kafka) as client:
             await client.send_and_wait(topic, b"v")
