@@ -70,10 +70,13 @@ from ottla.clients.group_errors import (
     InvalidGroupIdError,
     InvalidRegularExpressionError,
     InvalidSessionTimeoutError,
+    InvalidShareSessionEpochError,
     MemberIdRequiredError,
     NotCoordinatorError,
     OffsetMetadataTooLargeError,
     RebalanceInProgressError,
+    ShareSessionLimitReachedError,
+    ShareSessionNotFoundError,
     StaleMemberEpochError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
@@ -92,6 +95,7 @@ from ottla.clients.topic_errors import (
     NotEnoughReplicasAfterAppendError,
     NotEnoughReplicasError,
     NotLeaderOrFollowerError,
+    OffsetMovedToTieredStorageError,
     OffsetNotAvailableError,
     RecordTooLargeError,
     ReplicaNotAvailableError,
@@ -196,6 +200,7 @@ __all__ = [
     "InvalidRequestError",
     "InvalidRequiredAcksError",
     "InvalidSessionTimeoutError",
+    "InvalidShareSessionEpochError",
     "InvalidTimestampError",
     "InvalidTopicError",
     "InvalidTxnStateError",
@@ -220,6 +225,7 @@ __all__ = [
     "NotEnoughReplicasError",
     "NotLeaderOrFollowerError",
     "OffsetMetadataTooLargeError",
+    "OffsetMovedToTieredStorageError",
     "OffsetNotAvailableError",
     "OffsetOutOfRangeError",
     "OperationNotAttemptedError",
@@ -238,6 +244,8 @@ __all__ = [
     "RetriableError",
     "SecurityDisabledError",
     "SerializationError",
+    "ShareSessionLimitReachedError",
+    "ShareSessionNotFoundError",
     "StaleBrokerEpochError",
     "StaleMemberEpochError",
     "ThrottlingQuotaExceededError",
@@ -359,4 +367,9 @@ def invalidates_metadata(code: int) -> bool:
 
 _INVALIDATING: Final = frozenset(
     code for code, error in _CLASSES.items() if issubclass(error, InvalidMetadataError)
-) | {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NETWORK_EXCEPTION}
+) | {
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.NETWORK_EXCEPTION,
+}

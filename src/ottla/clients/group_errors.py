@@ -147,3 +147,21 @@ class InvalidRegularExpressionError(KafkaError):
     """The coordinator cannot read the regular expression."""
 
     code = ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+class ShareSessionNotFoundError(RetriableError):
+    """The broker has forgotten the share session."""
+
+    code = ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+class InvalidShareSessionEpochError(RetriableError):
+    """The broker and we disagree on where the share session stands."""
+
+    code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+
+
+class ShareSessionLimitReachedError(RetriableError):
+    """The broker has as many share sessions as it allows."""
+
+    code = ErrorCode.SHARE_SESSION_LIMIT_REACHED

@@ -111,3 +111,9 @@ class FetchSessionTopicIdError(RetriableError):
     """The fetch session began with another kind of topic names."""
 
     code = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+class OffsetMovedToTieredStorageError(KafkaError):
+    """The offset is in tiered storage."""
+
+    code = ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from ottla.clients.cluster.bootstrap import canonical_servers
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.coordinator_cache import CoordinatorType, broker_id
 from ottla.clients.cluster.metadata import ClusterMetadata
@@ -18,11 +19,13 @@ from ottla.clients.errors import (
     UnsupportedVersionError,
 )
 from ottla.common.error_code import ErrorCode
+from ottla.config.addresses import Address
 from ottla.network.node import Node
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ottla.runtime.live import AsyncioRuntime
 from tests.clients.cluster.scripted_cluster import cluster_client, scripted_cluster
 from tests.network.client_harness import run
 
@@ -414,5 +417,21 @@ def test_connections_that_nobody_uses_are_closed() -> None:
             assert client.is_ready(node)
             await until(lambda: not client.is_ready(node))
             assert await client.send(1, ListGroupsRequest()) == ListGroupsResponse()
+
+    run(test())
+
+
+def test_bootstrap_servers_under_their_canonical_names() -> None:
+    async def test() -> None:
+        async with (
+            scripted_cluster() as cluster,
+            cluster_client(cluster.bootstrap, client_dns_lookup="resolve_canonical_bootstrap_servers_only") as client,
+        ):
+            assert client.metadata.cluster_id == "scripted"
+        runtime = AsyncioRuntime()
+        names = await canonical_servers([Address("127.0.0.1", 7), Address("no.such.host.invalid", 8)], runtime)
+        runtime.close()
+        assert names[0] == (socket.getnameinfo(("127.0.0.1", 0), 0)[0], 7)
+        assert names[-1] == ("no.such.host.invalid", 8)
 
     run(test())

@@ -89,6 +89,7 @@ class ClusterClient:
         """
         timeout_ms = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._now_ms() + timeout_ms
+        await self._connections.resolve()
         self._refresher.start()
         while self._updater.updated_at_ms is None:
             await self._refresher.wait_for_update(deadline_ms - self._now_ms())

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.clients.cluster.bootstrap import CANONICAL, bootstrap_nodes, canonical_servers
 from ottla.network.client_config import NetworkClientConfig
 from ottla.network.client_connection import Answer
 from ottla.network.network_client import NetworkClient
@@ -23,7 +24,7 @@ MAX_FAILURES: Final = 5
 class Connections:
     """A NetworkClient that knows the client's configuration, and closes what is unused (connections.max.idle.ms)."""
 
-    __slots__ = ("_clock", "_failures", "_idle_ms", "_network", "_used", "bootstrap_nodes")
+    __slots__ = ("_clock", "_failures", "_idle_ms", "_network", "_runtime", "_servers", "_used", "bootstrap_nodes")
 
     def __init__(
         self,
@@ -44,7 +45,14 @@ class Connections:
         self._used: dict[int, tuple[Node, int]] = {}
         self._failures: dict[Node, KafkaError] = {}
         servers = config.bootstrap_controllers or config.bootstrap_servers
-        self.bootstrap_nodes = tuple(Node(-1 - index, server.host, server.port) for index, server in enumerate(servers))
+        self._servers = servers if config.client_dns_lookup == CANONICAL else None
+        self._runtime = runtime
+        self.bootstrap_nodes = bootstrap_nodes(servers)
+
+    async def resolve(self) -> None:
+        """Replace the bootstrap servers' names by their canonical ones, if the configuration says so."""
+        if self._servers is not None:
+            self.bootstrap_nodes = bootstrap_nodes(await canonical_servers(self._servers, self._runtime))
 
     def send(
         self,
