@@ -13,12 +13,19 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "server": "run a node: a broker and a controller",
         "storage": "format data directories, and look at them",
     },
+    "Producing and consuming": {
+        "console-producer": "send the lines of standard input to a topic",
+        "console-consumer": "print the records of topics",
+    },
     "Topics and records": {
         "topics": "create, list, describe, alter and delete topics",
         "configs": "describe and alter the configuration of topics, brokers, groups, users, clients",
         "get-offsets": "print the offsets of partitions",
         "delete-records": "delete records before an offset",
         "log-dirs": "say how much the log directories of brokers hold",
+    },
+    "Files": {
+        "dump-log": "print what the files of a partition hold",
     },
     "Groups and transactions": {
         "groups": "list groups of all kinds",
