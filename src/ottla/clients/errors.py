@@ -366,10 +366,11 @@ def invalidates_metadata(code: int) -> bool:
 
 
 _INVALIDATING: Final = frozenset(
-    code for code, error in _CLASSES.items() if issubclass(error, InvalidMetadataError)
-) | {
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.INCONSISTENT_TOPIC_ID,
-    ErrorCode.KAFKA_STORAGE_ERROR,
-    ErrorCode.NETWORK_EXCEPTION,
-}
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+        *(code for code, error in _CLASSES.items() if issubclass(error, InvalidMetadataError)),
+    }
+)
