@@ -8,12 +8,12 @@ from ottla.clients.admin.acl_operation import AclOperation, authorized_operation
 from ottla.clients.admin.admin_part import AdminPart
 from ottla.clients.admin.ask import AT_COORDINATOR, Ask, GroupCoordinator, keyed
 from ottla.clients.admin.groups import GroupState, GroupType
-from ottla.clients.admin.member_assignment import assigned_partitions
 from ottla.clients.admin.results import checked, outcome
 from ottla.clients.errors import GroupIdNotFoundError, UnsupportedVersionError
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.node import Node
+from ottla.protocol.consumer_protocol import decode_assignment
 from ottla.protocol.messages import consumer_group_describe as kip_848
 from ottla.protocol.messages import describe_groups as classic
 
@@ -247,6 +247,12 @@ def described_classic_groups(
             ),
         )
     return found
+
+
+def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition]:
+    """What a classic member has been assigned, as its leader wrote it; one that waits for its first has no bytes."""
+    topics = decode_assignment(assignment).assigned_partitions if assignment else ()
+    return frozenset(TopicPartition(each.topic, index) for each in topics for index in each.partitions)
 
 
 def as_consumer_group(group: ClassicGroupDescription | KafkaError) -> ConsumerGroupDescription | KafkaError:
