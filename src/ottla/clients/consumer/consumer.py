@@ -25,7 +25,7 @@ from ottla.clients.consumer.offset_reset_policy import (
 from ottla.clients.consumer.pace import Pace
 from ottla.clients.consumer.record_decoder import Deserialize, RecordDecoder
 from ottla.clients.consumer.subscribed_topics import SubscribedTopics
-from ottla.clients.errors import IllegalStateError, InvalidConfigError, KafkaTimeoutError
+from ottla.clients.errors import IllegalStateError, InvalidConfigError, InvalidGroupIdError, KafkaTimeoutError
 from ottla.clients.serialization import as_deserializer, deserialize_bytes
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
@@ -121,6 +121,8 @@ class Consumer(Generic[K, V]):
         names = frozenset([topics] if isinstance(topics, str) else topics)
         if (bool(names), pattern is not None, server_pattern is not None).count(True) != 1:
             raise IllegalStateError("Subscribe to topics, or to a pattern; unsubscribe to have neither")
+        if self._config.group_id is None:
+            raise InvalidGroupIdError("To subscribe, set group.id; to read without a group, use assign")
         compiled = re.compile(pattern) if pattern is not None else None
         if compiled is not None or server_pattern is not None:
             self._subscription.subscribe_pattern(compiled)

@@ -133,8 +133,6 @@ class ConsumerCore:
 
     def subscribed(self, wanted: Subscription) -> None:
         """The user subscribed; the group hears of it at the next poll."""
-        if self.config.group_id is None:
-            raise InvalidGroupIdError("To subscribe, set group.id; to read without a group, use assign")
         self._wanted = wanted
         self._has_news = True
         self.changed()
