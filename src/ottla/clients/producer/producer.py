@@ -75,6 +75,11 @@ class Producer:
         )
         self._now_ms = self._core.cluster.runtime.clock.now_ms
 
+    @property
+    def config(self) -> ProducerConfig:
+        """The configuration that it runs with, defaults included."""
+        return self._core.config
+
     async def start(self) -> None:
         """Connect to the cluster. KafkaTimeoutError if nobody answers, AuthenticationError if they refuse us."""
         await self._core.start()
@@ -276,37 +281,40 @@ class Producer:
         if partition is not None and partition < 0:
             raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
         given_headers = as_headers(headers)
-        size_bytes = record_size_upper_bound(key, value, given_headers)
-        self._check_size(size_bytes)
+        self._check_size(record_size_upper_bound(key, value, given_headers))
         deadline_ms = core.monotonic_ms() + core.config.max_block_ms
         queues = self._topics.get(topic)
         if queues is None or queues.count <= (partition or 0):
             queues = await core.wait_for_topic(topic, partition, deadline_ms)
         if partition is None:
             partition = self._partition(queues, key, value)
-        memory_bytes = 0
+        taken_bytes = 0
         has_filled = False
-        while True:
-            queue = queues.partitions[queues.choose_sticky(accumulator.is_available) if partition < 0 else partition]
-            if self._state is not None:
-                self._state.add_partition(queue.topic_partition)
-            has_filled |= queue.builder is not None
-            index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
-            if index >= 0:
-                outcome = queue.outcome
-                accumulator.pool.release(memory_bytes)
-                has_filled = False
-                break
-            if not memory_bytes:
+        try:
+            while True:
+                chosen = queues.choose_sticky(accumulator.is_available) if partition < 0 else partition
+                queue = queues.partitions[chosen]
+                if self._state is not None:
+                    self._state.add_partition(queue.topic_partition)
+                had_batch = queue.builder is not None
+                index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+                if index >= 0:
+                    break
+                has_filled |= had_batch
+                if taken_bytes:
+                    accumulator.open_batch(queues, queue, taken_bytes, core.monotonic_ms())
+                    taken_bytes = 0
+                    index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+                    break
                 # While this waits the partition may get a batch, or stop being the one to stay with.
-                memory_bytes = max(core.config.batch_size, size_bytes)
-                await core.take_memory(memory_bytes, deadline_ms)
-                continue
-            batch = accumulator.open_batch(queues, queue, memory_bytes, core.monotonic_ms())
-            outcome = batch.outcome
-            index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
-            core.sender.wake()
-            break
+                needed_bytes = accumulator.memory_for(key, value, given_headers)
+                await core.take_memory(needed_bytes, deadline_ms)
+                taken_bytes = needed_bytes
+        finally:
+            if taken_bytes:
+                accumulator.pool.release(taken_bytes)
+        core.sender.wake()
+        outcome = queue.outcome
         assert outcome is not None
         delivery = Delivery(
             outcome, index, timestamp_ms, -1 if key is None else len(key), -1 if value is None else len(value)

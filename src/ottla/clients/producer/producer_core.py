@@ -184,7 +184,7 @@ def producer_state(config: ProducerConfig) -> IdempotentProducer | None:
 def _accumulator_config(config: ProducerConfig) -> AccumulatorConfig:
     codec = compression_for_name(config.compression_type)
     return AccumulatorConfig(
-        batch_size=config.batch_size,
+        batch_size=min(config.batch_size, config.buffer_memory),
         buffer_memory=config.buffer_memory,
         linger_ms=config.linger_ms,
         delivery_timeout_ms=config.delivery_timeout_ms,

@@ -1,0 +1,88 @@
+"""Records on their way from the threads that send to the loop that the producer lives on.
+
+Waking the loop costs more than a send, so it is woken once for many: whoever finds it asleep wakes it, and what comes
+while it is awake waits in a short queue, from which the loop feeds the producer in order.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple
+
+from ottla.clients.errors import BufferExhaustedError, KafkaError
+from ottla.clients.producer.delivery import Delivery as AsyncDelivery
+from ottla.clients.sync.delivery import Delivery
+
+_QUEUE_RECORDS_MAX: Final = 1_000
+_RESUME_RECORDS: Final = 500
+
+Send = Callable[..., Coroutine[Any, Any, AsyncDelivery]]
+
+
+class _HandedOver(NamedTuple):
+    topic: str
+    value: Any
+    options: dict[str, Any]
+    size_bytes: int
+    delivery: Delivery
+
+
+class Handover:
+    """Bounded in records and bytes; a thread that finds it full waits, ``max_block_ms`` at most.
+
+    ``pump`` runs in the loop from the first record until the queue is empty: one at a time.
+    """
+
+    def __init__(self, send: Send, wake: Callable[[], None], *, max_bytes: int, max_block_ms: int) -> None:
+        self._send = send
+        self._wake = wake
+        self._max_bytes = max_bytes
+        self._max_block_s = max_block_ms / 1000
+        self._queue: deque[_HandedOver] = deque()
+        self._queued_bytes = 0
+        self._lock = threading.Lock()
+        self._has_room = threading.Condition(self._lock)
+        self._waiting_count = 0
+        self._is_pumping = False
+
+    def put(self, topic: str, value: Any, options: dict[str, Any], delivery: Delivery) -> None:
+        """Hand a record over; BufferExhaustedError if there is no room for it in time."""
+        size_bytes = len(value) if isinstance(value, bytes | bytearray | memoryview | str) else 0
+        with self._lock:
+            if self._is_full():
+                self._wait_for_room()
+            self._queue.append(_HandedOver(topic, value, options, size_bytes, delivery))
+            self._queued_bytes += size_bytes
+            is_asleep, self._is_pumping = not self._is_pumping, True
+        if is_asleep:
+            self._wake()
+
+    async def pump(self) -> None:
+        """Feed the producer until nothing is left. What it refuses is told to the record's delivery."""
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._is_pumping = False
+                    return
+                topic, value, options, size_bytes, delivery = self._queue.popleft()
+                self._queued_bytes -= size_bytes
+                if self._waiting_count and len(self._queue) <= _RESUME_RECORDS:
+                    self._has_room.notify_all()
+            try:
+                delivery.taken(await self._send(topic, value, **options))
+            except (KafkaError, ValueError) as error:
+                delivery.refused(error)
+
+    def _is_full(self) -> bool:
+        return bool(self._queue) and (len(self._queue) >= _QUEUE_RECORDS_MAX or self._queued_bytes >= self._max_bytes)
+
+    def _wait_for_room(self) -> None:
+        self._waiting_count += 1
+        try:
+            if not self._has_room.wait_for(lambda: not self._is_full(), self._max_block_s):
+                raise BufferExhaustedError(
+                    f"Failed to hand over a record within the configured max blocking time "
+                    f"{self._max_block_s * 1000:.0f} ms: {len(self._queue)} are waiting."
+                )
+        finally:
+            self._waiting_count -= 1

@@ -1,0 +1,187 @@
+"""The producer for plain code: the asyncio client's methods without ``await``."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ottla.clients.errors import ClientClosedError
+from ottla.clients.producer.batch_outcome import RecordMetadata
+from ottla.clients.producer.producer import Headers
+from ottla.clients.producer.producer import Producer as AsyncProducer
+from ottla.clients.sync.delivery import Delivery
+from ottla.clients.sync.handover import Handover
+from ottla.clients.sync.runner import Runner
+
+if TYPE_CHECKING:
+    from ottla.clients.cluster.metadata import PartitionMetadata
+    from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
+    from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
+    from ottla.common.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+
+class Producer:
+    """``with Producer(bootstrap_servers="localhost:9092") as producer: producer.send("orders", b"…")``.
+
+    Any thread may call it; the records of one thread keep their order. What each method does is the same as in the
+    asyncio client, whose methods these are, but for one thing: ``send`` does not wait until the record is in its batch,
+    so what is wrong with it is raised by ``result`` of its delivery.
+    """
+
+    def __init__(self, config: Mapping[str, object] | None = None, **keywords: Any) -> None:
+        """As the asyncio client's; InvalidConfigError."""
+        self._runner = Runner()
+        self._is_open = False
+        try:
+            self._producer: AsyncProducer = self._runner.call(lambda: AsyncProducer(config, **keywords))
+        except BaseException:
+            self._runner.close()
+            raise
+        self._runner.close_with(self._close)
+        self._pumping: asyncio.Task[None] | None = None
+        given = self._producer.config
+        self._handover = Handover(
+            self._producer.send,
+            lambda: self._runner.call_soon(self._pump),
+            max_bytes=min(given.buffer_memory, 4 * given.batch_size),
+            max_block_ms=given.max_block_ms,
+        )
+
+    def start(self) -> None:
+        """Connect to the cluster. KafkaTimeoutError if nobody answers, AuthenticationError if they refuse us."""
+        self._runner.run(self._producer.start())
+        self._is_open = True
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Send a record; waits for room only, ``max.block.ms`` at most (BufferExhaustedError)."""
+        if not self._is_open:
+            raise ClientClosedError("The producer is closed, or has not been started")
+        delivery = Delivery(self._runner)
+        options = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
+        self._handover.put(topic, value, options, delivery)
+        return delivery
+
+    def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata:
+        """``send`` and wait for the record's outcome."""
+        sent = self.send(topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms)
+        return sent.result()
+
+    def flush(self) -> None:
+        """Send all that waits at once, and return when the outcome of all that was sent before is known."""
+        self._run(self._producer.flush())
+
+    def partitions_for(self, topic: str) -> list["PartitionMetadata"]:
+        """The topic's partitions and their leaders."""
+        return self._runner.run(self._producer.partitions_for(topic))
+
+    def metrics(self) -> Mapping[str, float]:
+        """Counts, averages and maxima since the start, under Apache's names."""
+        return self._runner.call(self._producer.metrics)
+
+    def init_transactions(self) -> None:
+        """As the asyncio client's."""
+        self._run(self._producer.init_transactions())
+
+    def begin_transaction(self) -> None:
+        """As the asyncio client's."""
+
+        async def begin() -> None:
+            self._producer.begin_transaction()
+
+        self._run(begin())
+
+    def commit_transaction(self) -> None:
+        """As the asyncio client's."""
+        self._run(self._producer.commit_transaction())
+
+    def abort_transaction(self) -> None:
+        """As the asyncio client's."""
+        self._run(self._producer.abort_transaction())
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping["TopicPartition", "OffsetAndMetadata | int"], group_metadata: "ConsumerGroupMetadata"
+    ) -> None:
+        """As the asyncio client's."""
+        self._run(self._producer.send_offsets_to_transaction(offsets, group_metadata))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """``with producer.transaction():`` commits at its end, or aborts and raises what went wrong in it."""
+        transaction = self._producer.transaction()
+        self._run(transaction.__aenter__())
+        try:
+            yield self
+        except BaseException as error:
+            # It aborts, and raises the error again unless it has a worse one.
+            self._run(transaction.__aexit__(type(error), error, error.__traceback__))
+            raise
+        self._run(transaction.__aexit__(None, None, None))
+
+    def close(self, timeout_ms: int | None = None) -> None:
+        """Deliver what was sent, and disconnect; closing again does nothing."""
+        if self._runner.is_open:
+            self._is_open = False
+            try:
+                self._runner.run(self._close(timeout_ms))
+            finally:
+                self._runner.close()
+
+    # In the loop's thread
+
+    def _pump(self) -> None:
+        self._pumping = asyncio.get_running_loop().create_task(self._handover.pump())
+
+    async def _handed_over(self) -> None:
+        """What was sent before has reached the producer."""
+        if self._pumping is not None:
+            await asyncio.shield(self._pumping)
+
+    async def _close(self, timeout_ms: int | None = None) -> None:
+        self._is_open = False
+        try:
+            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                await self._handed_over()
+        except TimeoutError:
+            timeout_ms = 0
+        await self._producer.close(timeout_ms)
+        await self._handed_over()  # whatever is left is refused now
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine after all that was sent before."""
+
+        async def after() -> T:
+            await self._handed_over()
+            return await coroutine
+
+        return self._runner.run(after())
