@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.apache.jvm import Finished
-from tests.cli.terminal import Piped, Screen, run_in_terminal, run_piped
+from tests.cli.terminal import Piped, Screen, run_in_terminal, run_inside, run_piped
 from tests.oracle import Oracle
 
 _TOOLS = "org.apache.kafka.tools"
@@ -99,9 +99,20 @@ class Beside:
         assert normal(ours.stdout) == normal(theirs.stdout), f"{ours.stdout}\n{theirs.stdout}"
         return ours.stdout
 
+    def same_or_refused(self, command: str, *arguments: str) -> str:
+        """As `same`, or both are told that the node does not do such a thing; then returns nothing."""
+        theirs = self.theirs(command, *arguments)
+        if theirs.returncode == 0:
+            return self.same(command, *arguments)
+        assert "The node does not support" in theirs.stderr, theirs
+        ours = self.ours(command, *arguments)
+        assert ours.code == theirs.returncode
+        assert "The node does not support" in one_line_error(command, ours)
+        return ""
+
     def same_failure(self, text: str, command: str, *arguments: str) -> str:
         """Both fail with the same code and for the same reason ``text``; returns our one line."""
-        ours, theirs = self.ours(command, *arguments), self.theirs(command, *arguments)
+        ours, theirs = run_inside(command, *self.line(command, arguments)), self.theirs(command, *arguments)
         assert ours.code == theirs.returncode, f"ours {ours}\n\ntheirs {theirs}"
         assert text in " ".join((theirs.stdout + theirs.stderr).split()), theirs
         line = one_line_error(command, ours)

@@ -1,6 +1,7 @@
 """The command as people and scripts run it: in a real pseudo-terminal, and through pipes."""
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -12,7 +13,10 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
+
+from ottla.cli.main import main
 
 BOUND_S = 60
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9])")
@@ -55,6 +59,14 @@ def run_piped(*arguments: str, stdin: str = "", environment: Mapping[str, str] |
         env={**os.environ, **(environment or {})},
     )
     return Piped(done.returncode, done.stdout, done.stderr)
+
+
+def run_inside(*arguments: str) -> Piped:
+    """Run ``ottla`` in this process, which is quicker, with its output in strings."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    return Piped(code, out.getvalue(), err.getvalue())
 
 
 def run_in_terminal(
