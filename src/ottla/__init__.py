@@ -4,7 +4,7 @@
 loaded when they are first used.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # typing is not worth its price here
 
 if TYPE_CHECKING:
     from ottla.clients import Admin as Admin

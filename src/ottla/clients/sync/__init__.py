@@ -4,14 +4,15 @@ They run on one event loop in a thread of its own; any thread may call them. Loa
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+
+TYPE_CHECKING = False  # typing is not worth its price here
 
 if TYPE_CHECKING:
     from ottla.clients.sync.admin import Admin as Admin
     from ottla.clients.sync.consumer import Consumer as Consumer
     from ottla.clients.sync.producer import Producer as Producer
 
-_HOMES: Final = {
+_HOMES = {
     "Admin": "ottla.clients.sync.admin",
     "Consumer": "ottla.clients.sync.consumer",
     "Producer": "ottla.clients.sync.producer",
