@@ -6,7 +6,7 @@ Columns are what Arrow wants: numbers side by side, and bytes joined with the po
 cursor.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,75 @@ OFFSET, TIMESTAMP = range(2)
 """Rows of ``numbers``."""
 
 NO_APPEND_TIME: Final = -(1 << 62)
+
+START, SIZE, COUNT, BASE_OFFSET, BASE_TIMESTAMP, APPEND_TIME, BATCH_END_OFFSET, EPOCH, CRC = range(9)
+BATCH_COLUMNS: Final = 9
+"""What is known of a batch: its place, its records' base, the offset after it, its leader epoch and checksum."""
+
+_OVERHEAD, _HEADER_BYTES, _MAGIC = 12, 61, 2
+_COMPRESSION_OR_CONTROL, _APPEND_TIME_FLAG, _TRANSACTIONAL = 0x27, 0x08, 0x10
+
+
+@compiled
+def _big_endian(buffer: Bytes, position: int, size: int) -> int:
+    """A signed number."""
+    value: Any = np.int64(buffer[position])
+    if value >= 0x80:
+        value -= 0x100
+    for index in range(1, size):
+        value = (value << 8) | np.int64(buffer[position + index])
+    return value  # type: ignore[no-any-return]
+
+
+@compiled
+def scan_batches(  # noqa: PLR0917 - compiled functions take positional arguments
+    buffer: Bytes, position: int, end: int, rows_max: int, transactional: bool, found: Rows
+) -> int:
+    """Note the batches from ``position`` on whose records can be read as they stand; how many those are.
+
+    That ends at the first that is compressed, of another format, made of control records or empty, of a transaction
+    (unless ``transactional``), or would bring more than ``rows_max`` records in all, and where ``found`` is full.
+    """
+    rows = 0
+    for index in range(len(found)):
+        if end - position < _HEADER_BYTES:
+            return index
+        size = _big_endian(buffer, position + 8, 4) + _OVERHEAD
+        attributes = _big_endian(buffer, position + 21, 2)
+        count = _big_endian(buffer, position + 57, 4)
+        rows += count
+        if size < _HEADER_BYTES or size > end - position or buffer[position + 16] != _MAGIC or count <= 0:
+            return index
+        if attributes & _COMPRESSION_OR_CONTROL or (attributes & _TRANSACTIONAL and not transactional):
+            return index
+        if rows > rows_max:
+            return index
+        batch = found[index]
+        batch[START], batch[SIZE], batch[COUNT] = position, size, count
+        batch[BASE_OFFSET] = _big_endian(buffer, position, 8)
+        batch[BASE_TIMESTAMP] = _big_endian(buffer, position + 27, 8)
+        batch[APPEND_TIME] = NO_APPEND_TIME
+        if attributes & _APPEND_TIME_FLAG:
+            batch[APPEND_TIME] = _big_endian(buffer, position + 35, 8)
+        batch[BATCH_END_OFFSET] = batch[BASE_OFFSET] + _big_endian(buffer, position + 23, 4) + 1
+        batch[EPOCH] = _big_endian(buffer, position + 12, 4)
+        batch[CRC] = _big_endian(buffer, position + 17, 4) & 0xFFFFFFFF
+        position += size
+    return len(found)
+
+
+@compiled
+def _varint(payload: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
+    """:func:`read_varint`, with numbers of one byte, and those of two that are not negative, read in place."""
+    if position < end:
+        first: Any = np.int64(payload[position])
+        if first < 0x80:
+            return (first >> 1) ^ -(first & 1), position + 1
+        if position + 1 < end and not first & 1:
+            second: Any = np.int64(payload[position + 1])
+            if second < 0x80:
+                return ((first >> 1) & 0x3F) | (second << 6), position + 2
+    return read_varint(payload, position, end, bits)
 
 
 @compiled
@@ -53,25 +122,25 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
     headers = cursor[HEADERS]
     read, position, next_offset = cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET]
     while read < count and row < limit:
-        size, at = read_varint(payload, position, end, 32)
+        size, at = _varint(payload, position, end, 32)
         record_end = at + size
         if at < 0 or size < 0 or record_end > end:
             return INVALID_STRUCTURE
-        timestamp_delta, at = read_varint(payload, at + 1, record_end, 64)
+        timestamp_delta, at = _varint(payload, at + 1, record_end, 64)
         if at < 0:
             return INVALID_STRUCTURE
-        offset_delta, at = read_varint(payload, at, record_end, 32)
+        offset_delta, at = _varint(payload, at, record_end, 32)
         if at < 0:
             return INVALID_STRUCTURE
-        key_length, key = read_varint(payload, at, record_end, 32)
+        key_length, key = _varint(payload, at, record_end, 32)
         if key < 0:
             return INVALID_STRUCTURE
         key_size = max(key_length, 0)
-        value_length, value = read_varint(payload, key + key_size, record_end, 32)
+        value_length, value = _varint(payload, key + key_size, record_end, 32)
         if value < 0:
             return INVALID_STRUCTURE
         value_size = max(value_length, 0)
-        header_count, at = read_varint(payload, value + value_size, record_end, 32)
+        header_count, at = _varint(payload, value + value_size, record_end, 32)
         if at < 0 or header_count < 0 or (header_count == 0 and at != record_end) or header_count > record_end - at:
             return INVALID_STRUCTURE
         read += 1
@@ -103,6 +172,36 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
     cursor[HEADERS] = headers
     cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = read, position, next_offset
     return 0
+
+
+@compiled
+def fill_run(  # noqa: PLR0917 - compiled functions take positional arguments
+    buffer: Bytes,
+    batches: Rows,
+    batch_count: int,
+    first_offset: int,
+    limit: int,
+    numbers: Rows,
+    ends: Ends,
+    valid: Bytes,
+    keys: Bytes,
+    values: Bytes,
+    header_starts: Rows,
+    cursor: Rows,
+) -> int:
+    """:func:`fill_columns` for batches that :func:`scan_batches` found; how many were good, from the first on."""
+    base = np.empty(4, np.int64)
+    for index in range(batch_count):
+        batch = batches[index]
+        base[0], base[1], base[2], base[3] = batch[BASE_OFFSET], batch[BASE_TIMESTAMP], batch[APPEND_TIME], first_offset
+        cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = 0, batch[START] + _HEADER_BYTES, first_offset
+        end = batch[START] + batch[SIZE]
+        status = fill_columns(
+            buffer, end, batch[COUNT], base, limit, numbers, ends, valid, keys, values, header_starts, cursor
+        )
+        if status != 0:
+            return index
+    return batch_count
 
 
 @compiled

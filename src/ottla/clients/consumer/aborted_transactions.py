@@ -27,6 +27,11 @@ class AbortedTransactions:
         self._coming = sorted(aborted, reverse=True)
         self._active: set[int] = set()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left out from here on."""
+        return not self._coming and not self._active
+
     def leaves_out(self, batch: RecordBatch) -> bool:
         """Whether no record of the batch may be seen. Control batches are not its business: they answer False."""
         if batch.producer_id < 0:

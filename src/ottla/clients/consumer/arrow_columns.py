@@ -4,14 +4,22 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from crc32c import crc32c
 from numpy.typing import NDArray
 
 from ottla.clients.consumer.arrow_schema import SCHEMA, constant_columns
+from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.common.errors import InvalidRecordError
 from ottla.common.topic_partition import TopicPartition
-from ottla.records.batch import HEADER_BYTES, RecordBatch, TimestampType
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, RecordBatch, TimestampType
 from ottla.records.columns_numba import (
+    APPEND_TIME,
+    BATCH_COLUMNS,
+    BATCH_END_OFFSET,
+    COUNT,
+    CRC,
     CURSOR_SIZE,
+    EPOCH,
     HEADER_COUNT,
     HEADER_KEY_BYTES,
     HEADER_VALUE_BYTES,
@@ -24,15 +32,21 @@ from ottla.records.columns_numba import (
     POSITION,
     READ,
     ROWS,
+    SIZE,
+    START,
     TIMESTAMP,
     VALUE,
     VALUE_BYTES,
     fill_columns,
     fill_headers,
+    fill_run,
+    scan_batches,
 )
 from ottla.records.record import records_payload
 
 _ROWS_MIN: Final = 1024
+_RUN_MAX: Final = 4096
+"""How many batches are read at once at most."""
 _ASCII_MAX: Final = 0x7F
 
 Bytes = NDArray[np.uint8]
@@ -108,9 +122,58 @@ class ColumnBuilder:
             cursor[:] = before
             raise InvalidRecordError("Found invalid record structure: lengths do not add up")
         rows = int(cursor[ROWS]) - first_row
-        if not self._types or self._types[-1][1] is not batch.timestamp_type:
-            self._types.append((first_row, batch.timestamp_type))
+        self._note_type(first_row, batch.timestamp_type)
         return rows, None if cursor[READ] == count else int(cursor[NEXT_OFFSET])
+
+    def append_run(self, fetch: CompletedFetch) -> int:
+        """Append the batches that come next and can be read as they stand, many at a time; how many rows that were.
+
+        It ends where a batch is damaged, which ``append`` has words for.
+        """
+        run = fetch.next_run()
+        if run is None:
+            return 0
+        cursor, first_row = self._cursor, self.rows
+        buffer = np.frombuffer(run.buffer, np.uint8)
+        found = np.empty((min(_RUN_MAX, (run.end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
+        room = self._max_rows - first_row
+        count = scan_batches(buffer, run.position, run.end, room, run.with_transactions, found)
+        if run.check_crcs:
+            count = _undamaged(memoryview(run.buffer), found[:count, (START, SIZE, CRC)].tolist())
+        if not count:
+            return 0
+        last = found[count - 1]
+        self._reserve(first_row + int(found[:count, COUNT].sum()), int(last[START] + last[SIZE]) - run.position)
+        before = cursor.copy()
+        columns = (self._numbers, self._ends, self._valid, self._keys, self._values, self._header_starts)
+        count = fill_run(buffer, found, count, fetch.next_offset, self._max_rows, *columns, cursor)
+        if count and cursor[HEADERS] > before[HEADERS]:
+            last = found[count - 1]
+            if self._append_headers(buffer, first_row, int(last[START] + last[SIZE]) - run.position):
+                count = 0
+        if not count:
+            cursor[:] = before
+            return 0
+        self._note_types(found[:count], first_row)
+        last = found[count - 1]
+        rows = self.rows - first_row
+        fetch.pass_run(int(last[START] + last[SIZE]), int(last[BATCH_END_OFFSET]), int(last[EPOCH]), rows)
+        return rows
+
+    def _note_types(self, batches: NDArray[np.int64], first_row: int) -> None:
+        """Which rows have whose timestamps; batches with the broker's are told by their time of append."""
+        is_append_time = batches[:, APPEND_TIME] != NO_APPEND_TIME
+        if not is_append_time.any():
+            self._note_type(first_row, TimestampType.CREATE_TIME)
+            return
+        ends = np.searchsorted(self._numbers[OFFSET, : self.rows], batches[:, BATCH_END_OFFSET])
+        for flag, end in zip(is_append_time.tolist(), ends.tolist(), strict=True):
+            self._note_type(first_row, TimestampType(flag))
+            first_row = end
+
+    def _note_type(self, first_row: int, timestamp_type: TimestampType) -> None:
+        if not self._types or self._types[-1][1] is not timestamp_type:
+            self._types.append((first_row, timestamp_type))
 
     def _open(self, batch: RecordBatch) -> tuple[Bytes, int, int]:
         """The records' bytes, and where they begin and end in them."""
@@ -178,6 +241,14 @@ class ColumnBuilder:
         structs = pa.StructArray.from_arrays([keys, values], fields=[element.field(0), element.field(1)])
         ends = pa.py_buffer(self._ends[HEADER_COUNT, : rows + 1])
         return pa.Array.from_buffers(SCHEMA.field("headers").type, rows, [None, ends], children=[structs])
+
+
+def _undamaged(buffer: memoryview, batches: list[list[int]]) -> int:
+    """How many batches, from the first on, have the bytes that their checksums are of."""
+    for index, (start, size, crc) in enumerate(batches):
+        if crc32c(buffer[start + ATTRIBUTES_POSITION : start + size]) != crc:
+            return index
+    return len(batches)
 
 
 def _numbers(values: NDArray[Any], kind: "pa.DataType") -> "pa.Array":

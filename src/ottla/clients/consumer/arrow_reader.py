@@ -25,6 +25,9 @@ class Builder(Protocol):
     def size_in_bytes(self) -> int:
         """How many bytes of keys and values there are."""
 
+    def append_run(self, fetch: CompletedFetch) -> int:
+        """Append what can be read many batches at a time, and move the answer on; how many rows that were."""
+
     def append(self, batch: RecordBatch, first_offset: int) -> tuple[int, int | None]:
         """Append what fits; how many rows that were, and the offset to go on at, None at the batch's end."""
 
@@ -54,9 +57,16 @@ def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder) 
     """The next rows of an answer as a pyarrow.RecordBatch; None at its end. Raises CorruptFetchError."""
     builder: Builder | None = None
     try:
-        while (batch := fetch.current_batch()) is not None:
+        while not fetch.is_drained:
             if builder is None:
                 builder = make_builder(fetch.partition, max_rows, fetch.bytes_left)
+            if builder.append_run(fetch):
+                continue
+            if builder.rows >= max_rows or builder.size_in_bytes >= BYTES_MAX:
+                break
+            batch = fetch.current_batch()
+            if batch is None:
+                break
             try:
                 rows, next_offset = builder.append(batch, fetch.next_offset)
             except KafkaError as error:
@@ -65,8 +75,6 @@ def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder) 
                 fetch.finish_batch(rows)
             else:
                 fetch.taken_until(next_offset, rows)
-            if builder.rows >= max_rows or builder.size_in_bytes >= BYTES_MAX:
-                break
     except CorruptFetchError:
         if builder is None or not builder.rows:
             raise

@@ -6,7 +6,7 @@ are passed by, and so are records before the offset that was asked for: brokers 
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ottla.clients.consumer.aborted_transactions import AbortedTransaction, AbortedTransactions
 from ottla.clients.consumer.batch_decoder import RawRecord
@@ -20,6 +20,17 @@ DecodeBatch: TypeAlias = Callable[[RecordBatch, TopicPartition], list[RawRecord]
 _START: Final = struct.Struct(">qi")
 _DELTA: Final = struct.Struct(">i")
 _NO_RECORDS: Final[list[Any]] = []
+
+
+class Run(NamedTuple):
+    """Raw batches, from ``position`` to ``end`` of a buffer."""
+
+    buffer: bytes | memoryview
+    position: int
+    end: int
+    check_crcs: bool
+    with_transactions: bool
+    """Whether batches of transactions may be read without asking whether those were aborted."""
 
 
 class CompletedFetch:
@@ -160,6 +171,21 @@ class CompletedFetch:
     def bytes_left(self) -> int:
         """How many bytes of batches are left, the current one included."""
         return self._end - (self._position if self._batch is None else self._batch.position)
+
+    def next_run(self) -> Run | None:
+        """Where batches follow that somebody else may read as they stand; None in the middle of a batch."""
+        if self._batch is not None or self._position >= self._end:
+            return None
+        with_transactions = self._aborted is None or self._aborted.is_empty
+        return Run(self._buffer, self._position, self._end, self._check_crcs, with_transactions)
+
+    def pass_run(self, position: int, next_offset: int, epoch: int, records: int) -> None:
+        """Somebody else has read the batches up to this position."""
+        assert self._batch is None
+        self._position = position
+        self.next_offset = max(self.next_offset, next_offset)
+        self.last_epoch = epoch
+        self.records_taken += records
 
     def finish_batch(self, records: int = 0) -> None:
         """The current batch is done with; so many ``records`` of it somebody else has read."""
