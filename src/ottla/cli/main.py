@@ -16,6 +16,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Producing and consuming": {
         "console-producer": "send the lines of standard input to a topic",
         "console-consumer": "print the records of topics",
+        "cat": "send and read records as kcat does",
     },
     "Topics and records": {
         "topics": "create, list, describe, alter and delete topics",
