@@ -1,7 +1,7 @@
 """What became of a batch, for those who hold on to its records' deliveries long after the batch itself is gone."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ottla.common.errors import KafkaError
@@ -83,6 +83,16 @@ class BatchOutcome:
             index -= outcome._first_indexes[child]
             outcome = outcome._children[child]
         return outcome, index
+
+    def leaves(self, first: int, last: int) -> Iterator[tuple["BatchOutcome", int, int]]:
+        """The outcomes that decide over records ``first`` to ``last`` now, in order, and which records of theirs."""
+        if not self._children:
+            yield self, first, last
+            return
+        ends = (*self._first_indexes[1:], last)
+        for child, begin, end in zip(self._children, self._first_indexes, ends, strict=True):
+            if begin < last and end > first:
+                yield from child.leaves(max(first, begin) - begin, min(last, end) - begin)
 
     def first_pending(self) -> "BatchOutcome | None":
         """One that is not done, of those that this was split into, or itself; None if all is known."""

@@ -26,6 +26,11 @@ class Delivery:
         self._key_size = key_size
         self._value_size = value_size
 
+    @property
+    def place(self) -> tuple[BatchOutcome, int]:
+        """The batch that the record was put into, and its place there."""
+        return self._outcome, self._index
+
     def done(self) -> bool:
         """Whether the outcome is known."""
         return self._outcome.find(self._index)[0].is_done

@@ -62,6 +62,12 @@ class PartitionQueue:
         self.builder = batch.builder
         self.outcome = batch.outcome
 
+    def append_closed(self, batch: ProducerBatch) -> None:
+        """A batch that was encoded elsewhere, after all that was appended before."""
+        self.close_builder()
+        self.batches.append(batch)
+        self._closed_bytes += batch.size_bytes
+
     def close_builder(self) -> None:
         """The open batch, if there is one, takes no further record."""
         builder = self.builder

@@ -1,26 +1,26 @@
 """The producer, for asyncio."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
-from ottla.clients.errors import IllegalStateError, KafkaError, RecordTooLargeError, SerializationError
+from ottla.clients.errors import IllegalStateError, KafkaError
 from ottla.clients.producer.batch_builder import RECORD_OVERHEAD_MAX, record_size_upper_bound
 from ottla.clients.producer.batch_outcome import RecordMetadata
 from ottla.clients.producer.delivery import Delivery
 from ottla.clients.producer.interceptors import Interceptors, ProducerInterceptor, ProducerRecord
 from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
 from ottla.clients.producer.producer_core import ProducerCore, producer_state
+from ottla.clients.producer.record_fields import Headers, as_headers, check_size, serialize
 from ottla.clients.producer.topic_queue import TopicQueue
 from ottla.clients.producer.transaction_coordination import TransactionCoordination
-from ottla.clients.serialization import Serializer, as_serializer
+from ottla.clients.serialization import as_serializer
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ProducerConfig
 from ottla.records.batch import HEADER_BYTES
-from ottla.records.record import Header
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ottla.clients.cluster.metadata import PartitionMetadata
     from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
-
-Headers = Mapping[str, bytes | None] | Iterable[tuple[str, bytes | None]]
 
 _LENGTHS_BYTES_MAX: Final = 11
 """What the lengths of a key, a value and no headers take at most."""
@@ -63,6 +61,8 @@ class Producer:
         self._state = producer_state(given)
         self._core = ProducerCore(given, self._state, runtime, token_provider)
         self._transactions = self._core.transactions
+        is_transactional = self._state is not None and self._state.is_transactional
+        self._add_partition = self._state.add_partition if self._state is not None and is_transactional else None
         self._accumulator = self._core.accumulator
         self._topics = self._accumulator.topics
         self._key_serializer = as_serializer(given.key_serializer if key_serializer is None else key_serializer)
@@ -70,6 +70,7 @@ class Producer:
         self._partitioner = named_partitioner(given.partitioner_class) if partitioner is None else partitioner
         self._is_by_key = self._partitioner is None and not given.partitioner_ignore_keys
         self._interceptors = Interceptors(interceptors)
+        self._has_interceptors = bool(interceptors)
         self._largest_plain = (
             min(given.max_request_size, given.buffer_memory) - HEADER_BYTES - RECORD_OVERHEAD_MAX - _LENGTHS_BYTES_MAX
         )
@@ -109,7 +110,7 @@ class Producer:
         the memory), RecordTooLargeError, SerializationError, TopicAuthorizationError, InvalidTopicError or
         ClientClosedError if the record was not taken.
         """
-        if self._interceptors:
+        if self._has_interceptors:
             return await self._send_intercepted(ProducerRecord(topic, value, key, headers, partition, timestamp_ms))
         key_size = value_size = -1
         if key is not None:
@@ -140,8 +141,8 @@ class Producer:
                 queue = queues.partitions[chosen]
                 builder = queue.builder
                 if builder is not None:
-                    if self._state is not None and self._state.is_transactional:
-                        self._state.add_partition(queue.topic_partition)
+                    if self._add_partition is not None:
+                        self._add_partition(queue.topic_partition)
                     index = builder.append(timestamp_ms, key, value, None)
                     if index >= 0:
                         assert queue.outcome is not None
@@ -281,7 +282,7 @@ class Producer:
         if partition is not None and partition < 0:
             raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
         given_headers = as_headers(headers)
-        self._check_size(record_size_upper_bound(key, value, given_headers))
+        check_size(record_size_upper_bound(key, value, given_headers), core.config)
         deadline_ms = core.monotonic_ms() + core.config.max_block_ms
         queues = self._topics.get(topic)
         if queues is None or queues.count <= (partition or 0):
@@ -294,8 +295,8 @@ class Producer:
             while True:
                 chosen = queues.choose_sticky(accumulator.is_available) if partition < 0 else partition
                 queue = queues.partitions[chosen]
-                if self._state is not None:
-                    self._state.add_partition(queue.topic_partition)
+                if self._add_partition is not None:
+                    self._add_partition(queue.topic_partition)
                 had_batch = queue.builder is not None
                 index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
                 if index >= 0:
@@ -333,36 +334,3 @@ class Producer:
         if key is not None and self._is_by_key:
             return partition_for_key(key, queues.count)
         return -1
-
-    def _check_size(self, size_bytes: int) -> None:
-        config = self._core.config
-        for key, limit in (("max.request.size", config.max_request_size), ("buffer.memory", config.buffer_memory)):
-            if size_bytes > limit:
-                raise RecordTooLargeError(
-                    f"The message is {size_bytes} bytes when serialized which is larger than {limit}, which is the "
-                    f"value of the {key} configuration."
-                )
-
-
-def serialize(serializer: Serializer[Any] | None, topic: str, data: Any) -> bytes | None:
-    """The bytes of a key or value that is not None; SerializationError if there is no way to get them."""
-    if serializer is not None:
-        try:
-            data = serializer(topic, data)
-        except Exception as error:
-            raise SerializationError(f"Error serializing data for topic {topic}: {error}") from error
-    if data is None or type(data) is bytes:
-        return data
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    raise SerializationError(
-        f"Keys and values must be bytes, but got {type(data).__name__}: give the producer a serializer for them"
-    )
-
-
-def as_headers(headers: Headers | None) -> Sequence[Header]:
-    """Headers in the order given; a mapping will do."""
-    if not headers:
-        return ()
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return tuple(Header(key, None if value is None else bytes(value)) for key, value in pairs)

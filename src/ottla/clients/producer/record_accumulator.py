@@ -18,7 +18,7 @@ from ottla.clients.producer.topic_queue import TopicQueue
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.network.exponential_backoff import ExponentialBackoff
-from ottla.records.compression import Compression
+from ottla.records.compression import Compression, compress
 from ottla.records.record import Header
 
 if TYPE_CHECKING:
@@ -150,9 +150,19 @@ class RecordAccumulator:
 
     def add_encoded(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Queue a batch that was encoded elsewhere, with memory that was taken for it."""
-        queue.close_builder()
-        queue.batches.append(batch)
+        queue.append_closed(batch)
         self.add(queue, batch)
+        self._closed(batch)
+
+    @property
+    def codec(self) -> Compression:
+        """How batches are compressed."""
+        return self._config.compression
+
+    def compress(self, payload: bytes) -> bytes:
+        """Records as they go into a batch; in any thread."""
+        codec = self._config.compression
+        return compress(codec, payload, self._config.compression_level) if codec else payload
 
     # Draining
 
