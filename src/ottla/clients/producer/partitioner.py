@@ -6,6 +6,7 @@ the built-in partitioner decides (:mod:`ottla.clients.producer.sticky_partitione
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Final, Protocol
 
@@ -15,6 +16,10 @@ _SEED: Final = 0x9747B28C
 _M: Final = 0x5BD1E995
 _UINT32: Final = 0xFFFFFFFF
 _POSITIVE: Final = 0x7FFFFFFF
+
+_SHORT_KEY_BYTES: Final = 64
+_CACHED_KEYS: Final = 8192
+"""Keys repeat, and to look one up takes a tenth of the time of hashing it."""
 
 _WORDS: Final = tuple(struct.Struct(f"<{words}I").unpack_from for words in range(17))
 """Readers of so many little-endian words; longer keys are read word by word."""
@@ -54,7 +59,11 @@ def to_positive(number: int) -> int:
 
 def partition_for_key(key: bytes, num_partitions: int) -> int:
     """Where Java's producer sends a record with this key."""
-    return (murmur2(key) & _POSITIVE) % num_partitions
+    hashed = _hash_of_short_key(key) if len(key) <= _SHORT_KEY_BYTES else murmur2(key)
+    return (hashed & _POSITIVE) % num_partitions
+
+
+_hash_of_short_key: Final = lru_cache(_CACHED_KEYS)(murmur2)
 
 
 def named_partitioner(name: str | None) -> PartitionerFunction | None:

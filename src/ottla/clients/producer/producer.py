@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ottla.clients.cluster.metadata import PartitionMetadata
+    from ottla.clients.producer.batch_delivery import BatchDelivery
+    from ottla.clients.producer.send_batch import BatchSender
     from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
@@ -61,8 +63,7 @@ class Producer:
         self._state = producer_state(given)
         self._core = ProducerCore(given, self._state, runtime, token_provider)
         self._transactions = self._core.transactions
-        is_transactional = self._state is not None and self._state.is_transactional
-        self._add_partition = self._state.add_partition if self._state is not None and is_transactional else None
+        self._add_partition = None if self._state is None or self._transactions is None else self._state.add_partition
         self._accumulator = self._core.accumulator
         self._topics = self._accumulator.topics
         self._key_serializer = as_serializer(given.key_serializer if key_serializer is None else key_serializer)
@@ -75,6 +76,7 @@ class Producer:
             min(given.max_request_size, given.buffer_memory) - HEADER_BYTES - RECORD_OVERHEAD_MAX - _LENGTHS_BYTES_MAX
         )
         self._now_ms = self._core.cluster.runtime.clock.now_ms
+        self._batches: BatchSender | None = None
 
     @property
     def config(self) -> ProducerConfig:
@@ -167,6 +169,33 @@ class Producer:
             await self.send(topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms)
         )
 
+    async def send_batch(self, topic: str, records: Any, *, partition: int | None = None) -> "BatchDelivery":
+        """Send many records at once, far faster than one by one; ``await`` what it returns for their metadata.
+
+        ``records`` is a pyarrow.Table or RecordBatch with the columns ``key``, ``value`` (binary or strings),
+        ``timestamp``, ``partition`` and ``headers`` (lists of structs of key and value, or maps), none of which it
+        needs to have; or an iterable of values, pairs of key and value, dicts with those names, or
+        :class:`BatchRecord`. Serializers are for iterables only. ``partition`` is for those that name none.
+
+        It keeps what ``send`` keeps, order included, and waits for memory as often as it has to, each time
+        ``max.block.ms`` at most. Raises what ``send`` raises before anything is taken, and TypeError or ValueError for
+        what is no record; a record that is refused later is for the delivery to tell. With interceptors records go one
+        by one, so that they see each. ``ottla[fast]`` makes it fast, once it is loaded: a process that sends few does
+        not load it.
+        """
+        if self._batches is None:
+            from ottla.clients.producer.send_batch import BatchSender
+
+            self._batches = BatchSender(
+                self._core,
+                key_serializer=self._key_serializer,
+                value_serializer=self._value_serializer,
+                partitioner=None if self._partitioner is None else self._partition,
+                is_by_key=self._is_by_key,
+                send_one=self._send_intercepted if self._interceptors else None,
+            )
+        return await self._batches.send(topic, records, partition)
+
     async def flush(self) -> None:
         """Send all that waits at once, and return when the outcome of all that was sent before is known.
 
@@ -253,12 +282,13 @@ class Producer:
             raise ValueError("The timeout cannot be negative.")
         await self._core.close(timeout_ms)
 
-    async def _send_intercepted(self, record: ProducerRecord) -> Delivery:
+    async def _send_intercepted(self, record: ProducerRecord, is_serialized: bool = False) -> Delivery:
         record = self._interceptors.on_send(record)
         topic = record.topic
+        serializers = (None, None) if is_serialized else (self._key_serializer, self._value_serializer)
         try:
-            key = None if record.key is None else serialize(self._key_serializer, topic, record.key)
-            value = None if record.value is None else serialize(self._value_serializer, topic, record.value)
+            key = None if record.key is None else serialize(serializers[0], topic, record.key)
+            value = None if record.value is None else serialize(serializers[1], topic, record.value)
             timestamp_ms = self._now_ms() if record.timestamp_ms is None else record.timestamp_ms
             delivery = await self._send_slowly(topic, key, value, record.headers, record.partition, timestamp_ms)
         except KafkaError as error:

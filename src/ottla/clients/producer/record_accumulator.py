@@ -173,13 +173,7 @@ class RecordAccumulator:
 
     def ready(self, now_ms: int) -> Ready:
         """Which leaders can be sent to. A batch is ready when it is full, has lingered, or somebody waits for it."""
-        config = self._config
-        at_once = (
-            self.is_closed
-            or self.flushes_in_progress > 0
-            or self.pool.waiting_count > 0
-            or (self._idempotence is not None and self._idempotence.is_completing)
-        )
+        linger_ms = self._linger_ms()
         nodes: dict[int, None] = {}
         leaderless: dict[str, None] = {}
         next_check_ms = FOR_EVER
@@ -195,16 +189,20 @@ class RecordAccumulator:
             if batch.is_backing_off(now_ms):
                 next_check_ms = min(next_check_ms, batch.retry_at_ms)
                 continue
-            lingers_until_ms = batch.created_ms + config.linger_ms
-            if at_once or len(queue.batches) > 1 or batch.attempts or now_ms >= lingers_until_ms or batch.is_full:
+            if _is_due(queue, batch, now_ms - linger_ms):
                 nodes[leader_id] = None
             else:
-                next_check_ms = min(next_check_ms, lingers_until_ms)
+                next_check_ms = min(next_check_ms, batch.created_ms + linger_ms)
         return Ready(list(nodes), list(leaderless), next_check_ms)
 
-    def drain(self, node_id: int, max_bytes: int, now_ms: int) -> list[ProducerBatch]:
-        """Take at most one batch of each partition that a node leads, until a request is full; they are closed."""
+    def drain(self, node_id: int, max_bytes: int, now_ms: int, *, takes_all: bool = True) -> list[ProducerBatch]:
+        """Take at most one batch of each partition that a node leads, until a request is full; they are closed.
+
+        With ``takes_all`` those that still linger go along, as Apache has it. A node that is busy anyway had better
+        let them fill.
+        """
         drained: list[ProducerBatch] = []
+        created_before_ms = now_ms - self._linger_ms()
         size_bytes = 0
         for queue in list(self._active):
             if queue.leader_id != node_id or queue.is_muted:
@@ -212,12 +210,25 @@ class RecordAccumulator:
             batch = queue.batches[0]
             if batch.is_backing_off(now_ms) or not (self._idempotence is None or self._idempotence.may_drain(batch)):
                 continue
+            if not takes_all and not _is_due(queue, batch, created_before_ms):
+                continue
             if drained and size_bytes + batch.size_bytes > max_bytes:
                 break
             self._take(queue, batch, now_ms)
             size_bytes += batch.size_bytes
             drained.append(batch)
         return drained
+
+    def _linger_ms(self) -> int:
+        """How long a batch waits for more records; not at all when somebody waits for it."""
+        if (
+            self.is_closed
+            or self.flushes_in_progress > 0
+            or self.pool.waiting_count > 0
+            or (self._idempotence is not None and self._idempotence.is_completing)
+        ):
+            return 0
+        return self._config.linger_ms
 
     def _take(self, queue: PartitionQueue, batch: ProducerBatch, now_ms: int) -> None:
         config = self._config
@@ -346,3 +357,8 @@ class RecordAccumulator:
             f"Expiring {count} record(s) for {batch.topic_partition}: {now_ms - batch.created_ms} ms has passed since "
             "batch creation. The request has not been sent, or no server response has been received yet."
         )
+
+
+def _is_due(queue: PartitionQueue, batch: ProducerBatch, created_before_ms: int) -> bool:
+    """Whether the first batch of a queue waits no longer for more records."""
+    return len(queue.batches) > 1 or batch.attempts > 0 or batch.created_ms <= created_before_ms or batch.is_full

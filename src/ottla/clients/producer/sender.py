@@ -138,7 +138,8 @@ class Sender:
                 can_send = self._can_send(node_id)
                 accumulator.note_node(node_id, now_ms, can_send=can_send)
                 if can_send:
-                    batches = accumulator.drain(node_id, self._config.max_request_size, now_ms)
+                    is_idle = not self._in_flight.get(node_id)
+                    batches = accumulator.drain(node_id, self._config.max_request_size, now_ms, takes_all=is_idle)
                     if batches:
                         self._send(node_id, batches, now_ms)
                         has_sent = True
