@@ -13,6 +13,7 @@ from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.errors import (
     ClientClosedError,
     GroupAuthorizationError,
+    IllegalStateError,
     KafkaTimeoutError,
     NetworkError,
     TopicAuthorizationError,
@@ -433,5 +434,32 @@ def test_bootstrap_servers_under_their_canonical_names() -> None:
         runtime.close()
         assert names[0] == (socket.getnameinfo(("127.0.0.1", 0), 0)[0], 7)
         assert names[-1] == ("no.such.host.invalid", 8)
+
+    run(test())
+
+
+def test_a_client_that_is_not_started_says_so() -> None:
+    async def test() -> None:
+        async with scripted_cluster() as cluster, cluster_client(cluster.bootstrap, start=False) as client:
+            with pytest.raises(IllegalStateError, match="not started"):
+                await client.require_topics(["t"])
+            with pytest.raises(IllegalStateError, match="not started"):
+                await client.ask_any(ListGroupsRequest())
+            await client.start()
+            await client.start()
+            assert client.metadata.cluster_id == "scripted"
+
+    run(test())
+
+
+def test_a_bug_in_a_callback_is_no_silent_stall(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with scripted_cluster() as cluster, cluster_client(cluster.bootstrap) as client:
+            client.on_update(lambda _: print(1 // 0))
+            with pytest.raises(ZeroDivisionError):
+                await client.require_topics(["t"], timeout_ms=10**8)
+            with pytest.raises(ClientClosedError):
+                await client.require_topics(["t"], timeout_ms=10**8)
+        assert "not refreshed any more" in caplog.text
 
     run(test())

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ottla.clients.errors import ClientClosedError
+from ottla.clients.errors import ClientClosedError, IllegalStateError
 from ottla.common.errors import KafkaError
 from ottla.network.client_errors import NetworkError
 
@@ -43,9 +43,11 @@ class MetadataRefresher:
         """Updates that have ended, well or not."""
 
     def start(self) -> None:
-        """Begin to look."""
-        assert self._task is None, "started twice"
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        """Begin to look; once is enough."""
+        self._refuse_closed()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task.add_done_callback(self._run_ended)
 
     def on_update(self, callback: "Callable[[ClusterMetadata], None]") -> None:
         """Call back with each new image, in the loop's thread."""
@@ -84,16 +86,19 @@ class MetadataRefresher:
             self._pausing.discard(waiter)
 
     def raise_if_closed(self) -> None:
-        """ClientClosedError if it is."""
+        """ClientClosedError if it is closed, IllegalStateError if it was never started."""
+        self._refuse_closed()
+        if self._task is None:
+            raise IllegalStateError("The client is not started")
+
+    def _refuse_closed(self) -> None:
         if self._is_closed:
             raise ClientClosedError("The client is closed")
 
     async def close(self) -> None:
         """Stop looking; whoever waits gets a ClientClosedError."""
         self._is_closed = True
-        for waiter in self._waiters | self._pausing:
-            if not waiter.done():
-                waiter.set_exception(ClientClosedError("The client was closed"))
+        self._fail_all(ClientClosedError("The client was closed"))
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -178,6 +183,21 @@ class MetadataRefresher:
         except KafkaError as error:
             self._connections.failed(node, error)
             raise
+
+    def _run_ended(self, task: "asyncio.Task[None]") -> None:
+        """Without the task nobody hears of a change: a bug that ends it must not look like a quiet cluster."""
+        if task.cancelled():
+            return
+        error = task.exception()
+        assert error is not None, "it runs until it is cancelled"
+        logger.critical("Metadata is not refreshed any more", exc_info=error)
+        self._is_closed = True
+        self._fail_all(error)
+
+    def _fail_all(self, error: BaseException) -> None:
+        for waiter in self._waiters | self._pausing:
+            if not waiter.done():
+                waiter.set_exception(error)
 
     def _ended(self) -> None:
         self.ended_count += 1
