@@ -336,8 +336,8 @@ class TestResetting:
         )
         exported = beside.same("consumer-groups", *several, normal=sorted_lines)
         path = written("several.csv", exported.strip())
-        loading = ("--reset-offsets", "--group", "idle", "--group", "long", "--from-file", path, "--dry-run")
-        beside.same("consumer-groups", *loading, normal=sorted_lines)
+        loading_both = ("--reset-offsets", "--group", "idle", "--group", "long", "--from-file", path, "--dry-run")
+        beside.same("consumer-groups", *loading_both, normal=sorted_lines)
 
     def test_without_saying_whether(self, beside: Beside) -> None:
         arguments = ("--reset-offsets", "--group", "idle", "--all-topics", "--to-earliest")
