@@ -1,8 +1,11 @@
 """``ottla`` itself: the help, mistyped commands, versions, failures, Ctrl-C, closed pipes, and what a start costs."""
 
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from ottla.cli import errors
 from ottla.cli.main import COMMANDS, GROUPS, main
 from ottla.common.errors import ApiError, InvalidConfigError
 from tests.cli.terminal import command, run_in_terminal, run_piped
+from tests.node import Node
 
 HEAVY = ("rich", "numpy", "pyarrow", "ssl", "numba", "asyncio", "ottla.protocol", "ottla.server")
 
@@ -142,21 +146,65 @@ def test_the_help_in_a_terminal() -> None:
     assert "usage: ottla COMMAND" in screen.text
 
 
-def test_ctrl_c_at_a_terminal_is_quiet(tmp_path: object) -> None:
-    program = (
-        "import sys, time\n"
-        "from ottla.cli import errors\n"
-        "def work():\n"
-        "    print('working', flush=True)\n"
-        "    time.sleep(60)\n"
-        "    return 0\n"
-        "sys.exit(errors.run('x', work))"
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """A server that lets clients in and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_waiting_is_shown_at_a_terminal_and_ctrl_c_is_quiet(silent_server: str) -> None:
+    screen = run_in_terminal(
+        "topics", "--list", "--bootstrap-server", silent_server, typed=[(f"Waiting for {silent_server}", b"\x03")]
     )
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline() == b"working\n"
+    assert screen.code == 130
+    assert "Traceback" not in screen.text
+    assert "ottla" not in screen.text
+
+
+def test_ctrl_c_in_a_script_is_quiet(silent_server: str) -> None:
+    process = subprocess.Popen(
+        command("topics", "--list", "--bootstrap-server", silent_server), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not _is_connected(silent_server):
+        assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert (process.wait(30), process.stderr.read()) == (130, b"")
+    assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 130
+
+
+def _is_connected(address: str) -> bool:
+    """Whether somebody has connected to the port: the kernel lists its connections."""
+    port = f":{int(address.partition(':')[2]):04X} "
+    return any(
+        line.split()[3] == "01" and port in f"{line.split()[2]} "
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+    )
+
+
+def test_nobody_waits_for_the_end_of_a_list(kafka: Node) -> None:
+    """As ``ottla broker-api-versions | head -1`` does: the reader takes a line and leaves."""
+    process = subprocess.Popen(
+        command("broker-api-versions", "--bootstrap-server", kafka.bootstrap),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert b"id: 1" in process.stdout.readline()
     process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
     process.stderr.close()
+    assert (process.wait(30), said) == (0, b"")
+
+
+def test_a_file_may_have_keys_of_other_clients(kafka: Node, written: Callable[[str, str], str]) -> None:
+    path = written("client.properties", "client.id=somebody\nauto.offset.reset=earliest\n")
+    done = run_piped("cluster", "cluster-id", "-c", path, "-b", kafka.bootstrap)
+    assert done.code == 0
+    assert done.stderr == "WARN These configurations were supplied but are not used: auto.offset.reset\n"
+    path = written("bad.properties", "request.timeout.ms=soon\n")
+    failed = run_piped("cluster", "cluster-id", "-c", path, "-b", kafka.bootstrap)
+    assert failed.code == 1
+    assert "request.timeout.ms" in failed.stderr
+    assert failed.stderr.count("\n") == 1

@@ -83,8 +83,13 @@ async def patiently(connecting: Coroutine[object, object, object], what: str) ->
     import asyncio
 
     task = asyncio.ensure_future(connecting)
-    done, _ = await asyncio.wait({task}, timeout=_PATIENCE_S)
-    if not done:
-        with progress(what):
-            await task
+    try:
+        done, _ = await asyncio.wait({task}, timeout=_PATIENCE_S)
+        if not done:
+            with progress(what):
+                await task
+    finally:
+        if not task.done():  # somebody pressed Ctrl-C
+            task.cancel()
+            await asyncio.wait({task})
     task.result()

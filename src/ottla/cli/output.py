@@ -8,14 +8,12 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 MISSING: Final = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows under headings; None is shown as missing, and a column of numbers is set to the right."""
 
     columns: Sequence[str]
