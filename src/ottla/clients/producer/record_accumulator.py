@@ -198,9 +198,10 @@ class RecordAccumulator:
     def drain(self, node_id: int, max_bytes: int, now_ms: int, *, takes_all: bool = True) -> list[ProducerBatch]:
         """Take at most one batch of each partition that a node leads, until a request is full; they are closed.
 
-        With ``takes_all`` those that still linger go along, as Apache has it. A node that is busy anyway had better
-        let them fill.
+        With ``takes_all`` those that still linger go along, as Apache has it; without, only if they are half full: a
+        node that is busy anyway had better let them fill.
         """
+        half_bytes = self._config.batch_size // 2
         drained: list[ProducerBatch] = []
         created_before_ms = now_ms - self._linger_ms()
         size_bytes = 0
@@ -210,7 +211,7 @@ class RecordAccumulator:
             batch = queue.batches[0]
             if batch.is_backing_off(now_ms) or not (self._idempotence is None or self._idempotence.may_drain(batch)):
                 continue
-            if not takes_all and not _is_due(queue, batch, created_before_ms):
+            if not takes_all and batch.size_bytes < half_bytes and not _is_due(queue, batch, created_before_ms):
                 continue
             if drained and size_bytes + batch.size_bytes > max_bytes:
                 break
