@@ -17,6 +17,11 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "console-producer": "send the lines of standard input to a topic",
         "console-consumer": "print the records of topics",
         "cat": "send and read records as kcat does",
+        "producer-perf-test": "measure how fast a topic takes records",
+        "consumer-perf-test": "measure how fast topics are read",
+        "e2e-latency": "measure how long records take from a producer to a consumer",
+        "verifiable-producer": "send numbers and print what became of each, for system tests",
+        "verifiable-consumer": "consume and print all that happens, for system tests",
     },
     "Topics and records": {
         "topics": "create, list, describe, alter and delete topics",
