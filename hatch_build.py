@@ -13,6 +13,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "clients/consumer/batch_decoder",
     "common/java_hash",
     "coordinator/batches",
     "coordinator/commit_queue",

@@ -6,7 +6,7 @@ from statistics import median
 from confluent_kafka import Producer
 
 from bench.clients.arena import ClientArena
-from bench.clients.consumers import CLIENTS, Load, measure
+from bench.clients.consumers import CLIENTS, COMPILED, Load, measure
 from bench.measure import Row
 
 RECORDS = 1_000_000
@@ -32,7 +32,9 @@ def consume(arena: ClientArena) -> list[Row]:
             for client in CLIENTS:
                 plan = {"topic": topic, "warm_topic": warm_topic, "partitions": PARTITIONS, "records": records}
                 loads[client].append(measure(client, bootstrap=arena.bootstrap, **plan))
+    compiled = "compiled" if COMPILED.is_dir() else "not compiled: see make bench"
     print(f"\nconsume, {VALUE_BYTES} B, batches of {BATCH_BYTES:,} B, {PARTITIONS} partitions")
+    print(f"Ottla's hot path is {compiled}")
     print(f"  {'':18} {'records/s':>12} {'CPU a record':>14} {'records/s a core':>18} {'peak memory':>12}")
     per_core = {}
     for client, measured in loads.items():

@@ -11,7 +11,8 @@ from ottla.clients.consumer.arrow_schema import SCHEMA, constant_columns
 from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.common.errors import InvalidRecordError
 from ottla.common.topic_partition import TopicPartition
-from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, RecordBatch, TimestampType
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, Buffer, RecordBatch, TimestampType
+from ottla.records.builder import build_batch
 from ottla.records.columns_numba import (
     APPEND_TIME,
     BATCH_COLUMNS,
@@ -42,7 +43,7 @@ from ottla.records.columns_numba import (
     fill_run,
     scan_batches,
 )
-from ottla.records.record import records_payload
+from ottla.records.record import Header, SimpleRecord, records_payload
 
 _ROWS_MIN: Final = 1024
 _RUN_MAX: Final = 4096
@@ -134,7 +135,7 @@ class ColumnBuilder:
         if run is None:
             return 0
         cursor, first_row = self._cursor, self.rows
-        buffer = np.frombuffer(run.buffer, np.uint8)
+        buffer = _view(run.buffer)
         found = np.empty((min(_RUN_MAX, (run.end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
         room = self._max_rows - first_row
         count = scan_batches(buffer, run.position, run.end, room, run.with_transactions, found)
@@ -179,9 +180,8 @@ class ColumnBuilder:
         """The records' bytes, and where they begin and end in them."""
         if batch.compression == 0:
             batch.ensure_complete()
-            whole = np.frombuffer(batch.buffer, np.uint8)
-            return whole, batch.position + HEADER_BYTES, batch.position + batch.size_in_bytes
-        payload = np.frombuffer(records_payload(batch), np.uint8)
+            return _view(batch.buffer), batch.position + HEADER_BYTES, batch.position + batch.size_in_bytes
+        payload = _view(records_payload(batch))
         return payload, 0, len(payload)
 
     def _reserve(self, rows: int, more_bytes: int) -> None:
@@ -241,6 +241,22 @@ class ColumnBuilder:
         structs = pa.StructArray.from_arrays([keys, values], fields=[element.field(0), element.field(1)])
         ends = pa.py_buffer(self._ends[HEADER_COUNT, : rows + 1])
         return pa.Array.from_buffers(SCHEMA.field("headers").type, rows, [None, ends], children=[structs])
+
+
+def _view(data: Buffer) -> Bytes:
+    """Bytes as an array that nobody writes to: of one type, whatever they are, so that everything is compiled once."""
+    view = np.frombuffer(data, np.uint8)
+    view.flags.writeable = False
+    return view
+
+
+def compile_all() -> None:
+    """Have numba compile, or load, what a builder calls: seconds the first time, unless it finds its cache."""
+    builder = ColumnBuilder(TopicPartition("", 0), 4, 0)
+    raw = bytes(build_batch([SimpleRecord(0, None, None, (Header("", None),))] * 2))
+    builder.append_run(CompletedFetch(TopicPartition("", 0), 0, raw))
+    builder.append(RecordBatch(raw), 0)
+    assert builder.finish().num_rows == 4
 
 
 def _undamaged(buffer: memoryview, batches: list[list[int]]) -> int:

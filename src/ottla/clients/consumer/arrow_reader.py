@@ -43,9 +43,11 @@ class MakeBuilder(Protocol):
 
 
 def builder_class() -> MakeBuilder:
-    """The best builder for what is installed; ImportError without pyarrow."""
+    """The best builder for what is installed, ready to be used; ImportError without pyarrow."""
     try:
-        from ottla.clients.consumer.arrow_columns import ColumnBuilder
+        from ottla.clients.consumer.arrow_columns import ColumnBuilder, compile_all
+
+        compile_all()
     except ImportError:
         from ottla.clients.consumer.arrow_rows import RowBuilder
 
@@ -83,7 +85,8 @@ def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder) 
 
 async def arrow_batches(core: ConsumerCore, max_rows: int) -> AsyncGenerator[Any, None]:
     """Batches as they come, until the consumer is closed."""
-    make_builder = builder_class()
+    core.check_usable()
+    make_builder = await core.cluster.runtime.blocking(builder_class)  # heartbeats go on meanwhile
     buffer = core.buffer
 
     def read(fetch: CompletedFetch) -> Any:
