@@ -36,8 +36,8 @@ from ottla.clients.admin.ask import Anywhere, Broker
 from ottla.clients.admin.configs import config_resource_type, config_source, configured_at
 from ottla.clients.admin.features import updated_features
 from ottla.clients.admin.group_descriptions import as_consumer_group, assigned_partitions, described_classic_groups
+from ottla.clients.admin.group_members import removed_members
 from ottla.clients.admin.group_offsets import fetched_offsets, offset_fetch_request
-from ottla.clients.admin.groups import removed_members
 from ottla.clients.admin.log_dirs import alter_replica_log_dirs_request
 from ottla.clients.admin.offsets import by_min_version
 from ottla.clients.admin.quorum import METADATA_TOPIC, described_quorum

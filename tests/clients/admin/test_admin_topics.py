@@ -117,7 +117,8 @@ def test_descriptions_agree_with_confluents(admin: Admin, confluent: AdminClient
     admin.create_topics([NewTopic(topic, 3)])
     ours = admin.describe_topics([topic], include_authorized_operations=True)[topic]
     theirs = confluent.describe_topics(TopicCollection([topic]), include_authorized_operations=True)[topic].result(10)
-    assert (ours.name, str(ours.topic_id), ours.is_internal) == (theirs.name, str(theirs.topic_id), theirs.is_internal)
+    their_id = str(theirs.topic_id).replace("/", "_").replace("+", "-")  # another base64
+    assert (ours.name, str(ours.topic_id), ours.is_internal) == (theirs.name, their_id, theirs.is_internal)
     assert ours.authorized_operations is not None
     assert {each.name for each in ours.authorized_operations} == {each.name for each in theirs.authorized_operations}
     assert AclOperation.READ in ours.authorized_operations

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ottla.clients.admin.group_descriptions import ClassicGroupDescription as ClassicGroupDescription
     from ottla.clients.admin.group_descriptions import ConsumerGroupDescription as ConsumerGroupDescription
     from ottla.clients.admin.group_descriptions import MemberDescription as MemberDescription
+    from ottla.clients.admin.group_members import MemberToRemove as MemberToRemove
     from ottla.clients.admin.groups import GroupListing as GroupListing
     from ottla.clients.admin.groups import GroupState as GroupState
     from ottla.clients.admin.groups import GroupType as GroupType
-    from ottla.clients.admin.groups import MemberToRemove as MemberToRemove
     from ottla.clients.admin.log_dirs import LogDirDescription as LogDirDescription
     from ottla.clients.admin.log_dirs import ReplicaInfo as ReplicaInfo
     from ottla.clients.admin.log_dirs import TopicPartitionReplica as TopicPartitionReplica
@@ -111,7 +111,7 @@ _HOMES: Final = {
     "ListedOffset": "ottla.clients.admin.offsets",
     "LogDirDescription": "ottla.clients.admin.log_dirs",
     "MemberDescription": "ottla.clients.admin.group_descriptions",
-    "MemberToRemove": "ottla.clients.admin.groups",
+    "MemberToRemove": "ottla.clients.admin.group_members",
     "NewPartitions": "ottla.clients.admin.partitions",
     "NewTopic": "ottla.clients.admin.topics",
     "OffsetAndMetadata": "ottla.clients.consumer.offset_and_metadata",

@@ -10,6 +10,7 @@ from ottla.clients.admin.configs import ConfigsPart
 from ottla.clients.admin.elections import ElectionsPart
 from ottla.clients.admin.features import FeaturesPart
 from ottla.clients.admin.group_descriptions import GroupDescriptionsPart
+from ottla.clients.admin.group_members import GroupMembersPart
 from ottla.clients.admin.group_offsets import GroupOffsetsPart
 from ottla.clients.admin.groups import GroupsPart
 from ottla.clients.admin.log_dirs import LogDirsPart
@@ -40,6 +41,7 @@ class Admin(
     ConfigsPart,
     ClusterPart,
     GroupsPart,
+    GroupMembersPart,
     GroupDescriptionsPart,
     GroupOffsetsPart,
     LogDirsPart,

@@ -1,23 +1,16 @@
-"""Listing and deleting groups, and removing members."""
+"""Listing and deleting groups."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, overload
+from typing import Literal, overload
 
 from ottla.clients.admin.admin_part import AdminPart
 from ottla.clients.admin.ask import AT_COORDINATOR, Ask, GroupCoordinator, each_broker, keyed
 from ottla.clients.admin.results import check, outcome
 from ottla.common.errors import KafkaError
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from ottla.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from ottla.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-
-_DEFAULT_REASON = "member was removed by an admin"
-_REASON_LENGTH_MAX = 255
-_MEMBERS_VERSION = 3
-"""Since this version LeaveGroup takes several members, and static ones."""
 
 
 class _NamedEnum(Enum):
@@ -73,13 +66,6 @@ class GroupListing:
         return self.type in (GroupType.CLASSIC, GroupType.UNKNOWN) and not self.protocol_type
 
 
-class MemberToRemove(NamedTuple):
-    """A member by its static name (``group.instance.id``), or by the id that its coordinator gave it."""
-
-    group_instance_id: str | None = None
-    member_id: str = ""
-
-
 class GroupsPart(AdminPart):
     """Groups of all kinds."""
 
@@ -122,73 +108,6 @@ class GroupsPart(AdminPart):
         ask = Ask(list(dict.fromkeys(group_ids)), GroupCoordinator, request, keyed(deleted_groups), AT_COORDINATOR)
         return await self._ask(ask, timeout_ms, raise_errors)
 
-    @overload
-    async def remove_members(
-        self,
-        group_id: str,
-        members: Iterable[MemberToRemove] | None = ...,
-        *,
-        reason: str = ...,
-        raise_errors: Literal[True] = ...,
-        timeout_ms: int | None = ...,
-    ) -> dict[MemberToRemove, None]: ...
-    @overload
-    async def remove_members(
-        self,
-        group_id: str,
-        members: Iterable[MemberToRemove] | None = ...,
-        *,
-        reason: str = ...,
-        raise_errors: Literal[False],
-        timeout_ms: int | None = ...,
-    ) -> dict[MemberToRemove, KafkaError | None]: ...
-    async def remove_members(
-        self,
-        group_id: str,
-        members: Iterable[MemberToRemove] | None = None,
-        *,
-        reason: str = "",
-        raise_errors: bool = True,
-        timeout_ms: int | None = None,
-    ) -> Mapping[MemberToRemove, KafkaError | None]:
-        """Make members leave a group; without ``members``, all that it has. Those that live join again."""
-        if members is None:
-            members = await self._members(group_id, timeout_ms)
-        said = (reason or _DEFAULT_REASON)[:_REASON_LENGTH_MAX]
-
-        def request(keys: Sequence[MemberToRemove], _: int) -> LeaveGroupRequest:
-            leaving = [
-                MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason=said)
-                for instance_id, member_id in keys
-            ]
-            return LeaveGroupRequest(group_id=group_id, members=leaving)
-
-        ask = Ask(
-            list(dict.fromkeys(members)),
-            lambda _: GroupCoordinator(group_id),
-            request,
-            removed_members,
-            AT_COORDINATOR,
-            min_version=_MEMBERS_VERSION,
-        )
-        return await self._ask(ask, timeout_ms, raise_errors)
-
-    async def _members(self, group_id: str, timeout_ms: int | None) -> list[MemberToRemove]:
-        """All members of a group: static ones by their name, because their ids change."""
-
-        def read(response: DescribeGroupsResponse) -> list[MemberToRemove]:
-            group = response.groups[0]
-            check(group.error_code, group.error_message)
-            return [
-                MemberToRemove(each.group_instance_id)
-                if each.group_instance_id is not None
-                else MemberToRemove(member_id=each.member_id)
-                for each in group.members
-            ]
-
-        request = DescribeGroupsRequest(groups=[group_id])
-        return await self._ask_one(lambda _: request, read, timeout_ms, GroupCoordinator(group_id))
-
 
 def listed_groups(response: ListGroupsResponse) -> list[GroupListing]:
     """Read the groups of one broker."""
@@ -202,20 +121,3 @@ def listed_groups(response: ListGroupsResponse) -> list[GroupListing]:
 def deleted_groups(response: DeleteGroupsResponse) -> dict[str, KafkaError | None]:
     """Read which groups are gone."""
     return {each.group_id: outcome(each.error_code, None, None) for each in response.results}
-
-
-def removed_members(
-    response: LeaveGroupResponse, asked: Sequence[MemberToRemove]
-) -> dict[MemberToRemove, KafkaError | None]:
-    """Read which members are gone; a static member is told by its name, since the answer adds its id."""
-    check(response.error_code)
-    by_name = {each.group_instance_id: each for each in response.members if each.group_instance_id is not None}
-    by_id = {each.member_id: each for each in response.members}
-    found: dict[MemberToRemove, KafkaError | None] = {}
-    for member in asked:
-        answer = (
-            by_id.get(member.member_id) if member.group_instance_id is None else by_name.get(member.group_instance_id)
-        )
-        if answer is not None:
-            found[member] = outcome(answer.error_code, None, None)
-    return found

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from ottla.clients.admin.admin import Admin as AsyncAdmin
 from ottla.clients.sync.runner import Runner
 from ottla.config.client_configs import AdminConfig
+
+if TYPE_CHECKING:
+    from ottla.clients.security import TokenProvider
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,12 +36,24 @@ class Admin:
 
     __slots__ = ("_admin", "_is_closed", "_runner")
 
-    def __init__(self, config: Mapping[str, object] | None = None, /, **keywords: object) -> None:
-        """Kafka's keys in a dict, or as keywords with underscores, which win; InvalidConfigError if they are wrong."""
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        /,
+        *,
+        token_provider: "TokenProvider | None" = None,
+        **keywords: object,
+    ) -> None:
+        """Kafka's keys in a dict, or as keywords with underscores, which win; InvalidConfigError if they are wrong.
+
+        ``token_provider`` gives OAUTHBEARER its tokens, in place of keys; it is called in the client's own thread.
+        """
         self._runner = Runner()
         self._is_closed = False
         try:
-            self._admin = self._runner.call(lambda: AsyncAdmin(config, runtime=None, **keywords))
+            self._admin = self._runner.call(
+                lambda: AsyncAdmin(config, token_provider=token_provider, runtime=None, **keywords)
+            )
         except BaseException:
             self._runner.close()
             raise
