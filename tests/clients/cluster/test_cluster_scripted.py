@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -461,5 +462,33 @@ def test_a_bug_in_a_callback_is_no_silent_stall(caplog: pytest.LogCaptureFixture
             with pytest.raises(ClientClosedError):
                 await client.require_topics(["t"], timeout_ms=10**8)
         assert "not refreshed any more" in caplog.text
+
+    run(test())
+
+
+NEVER: dict[str, Any] = {"retry_backoff_ms": 10**8, "retry_backoff_max_ms": 10**8}
+"""Back-offs that no test could wait out."""
+
+
+def test_servers_that_cannot_be_reached_cost_no_back_off() -> None:
+    async def test() -> None:
+        async with scripted_cluster() as cluster:
+            bootstrap = ",".join([*(unused_address() for _ in range(9)), cluster.bootstrap])
+            async with cluster_client(bootstrap, **NEVER) as client:
+                assert client.metadata.cluster_id == "scripted"
+
+    run(test())
+
+
+def test_closing_does_not_wait_out_a_back_off() -> None:
+    async def test() -> None:
+        async with scripted_cluster() as cluster, cluster_client(cluster.bootstrap, **NEVER) as client:
+            cluster.group_errors[1] = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            waiting = asyncio.create_task(client.ask_coordinator(GROUP, "g", ListGroupsRequest(), timeout_ms=10**9))
+            await until(lambda: (1, ListGroupsRequest) in cluster.asked)
+            await asyncio.sleep(0.01)
+            await client.close()
+            with pytest.raises(ClientClosedError):
+                await waiting
 
     run(test())
