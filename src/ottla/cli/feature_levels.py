@@ -1,6 +1,7 @@
 """What ``ottla features`` knows without a cluster: the levels of releases, and what levels need."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ottla.cli.errors import CommandError
 from ottla.cli.output import Output, Table
@@ -53,11 +54,14 @@ def show_version_mapping(release: str | None, output: Output) -> None:
     )
 
 
-def show_dependencies(features: Sequence[tuple[str, int]], output: Output) -> None:
-    """What each feature needs at its level."""
+NO_LEVEL: Final = "No feature:{name} with feature level {level}"
+
+
+def show_dependencies(features: Sequence[tuple[str, int]], output: Output, no_level: str = NO_LEVEL) -> None:
+    """What each feature needs at its level; ``no_level`` says that there is no such level, as each tool does."""
     document, lines = [], []
     for name, level in features:
-        requires = _requires(name, level)
+        requires = _requires(name, level, no_level)
         document.append({"feature": name, "level": level, "requires": dict(requires)})
         said = f"{name}={level}"
         if name == METADATA_VERSION:
@@ -70,7 +74,7 @@ def show_dependencies(features: Sequence[tuple[str, int]], output: Output) -> No
     output.show(document, lines)
 
 
-def _requires(name: str, level: int) -> Mapping[str, int]:
+def _requires(name: str, level: int, no_level: str) -> Mapping[str, int]:
     if name == METADATA_VERSION:
         try:
             MetadataVersion.from_feature_level(level)
@@ -81,7 +85,7 @@ def _requires(name: str, level: int) -> Mapping[str, int]:
     if levels is None:
         raise CommandError(f"Unknown feature: {name}", hint="`ottla features version-mapping` shows which there are")
     if not 0 <= level < len(levels):
-        raise CommandError(f"No feature:{name} with feature level {level}")
+        raise CommandError(no_level.format(name=name, level=level))
     return {feature: int(needed) for feature, needed in levels[level].dependencies.items()}
 
 

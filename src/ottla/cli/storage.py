@@ -1,51 +1,41 @@
-"""``ottla storage``: format data directories (``format``), look at them (``info``), draw ids (``random-uuid``)."""
+"""``ottla storage``: format the data directories of a node and look at them, as kafka-storage.sh.
+
+With --json: info prints {"directories", "metadata", "problems"}, format {"messages"}, random-uuid {"uuid"};
+version-mapping and feature-dependencies print what those of ``ottla features`` print.
+"""
 
 import argparse
-import asyncio
-import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from ottla.cli.arguments import command_parser
-from ottla.common.errors import KafkaError
-from ottla.common.uuid import Uuid
-from ottla.config.kafka_config import KafkaConfig
-from ottla.config.properties import parse
-from ottla.log.meta_properties import read_meta_properties
-from ottla.raft.errors import FormatterError
-from ottla.runtime.live import AsyncioRuntime
-from ottla.server.storage import FormatOptions, directories_of, format_storage
+from ottla.cli.arguments import add_json, command_parser
+from ottla.cli.connection import read_properties
+from ottla.cli.errors import CommandError
+from ottla.cli.output import Output
+
+if TYPE_CHECKING:
+    from ottla.config.kafka_config import KafkaConfig
+    from ottla.server.storage import FormatOptions
+
+_INT16: Final = range(-32768, 32768)
+_NO_LEVEL: Final = "Feature level {level} is not supported for feature {name}"
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     made = command_parser("storage", __doc__, json=False)
     commands = made.add_subparsers(dest="command", required=True)
-    _add_format(commands.add_parser("format", help="format the directories of a node"))
     info = commands.add_parser("info", help="say what the directories of a node are")
-    info.add_argument("-c", "--config", required=True, metavar="FILE")
+    info.add_argument("-c", "--config", required=True, metavar="FILE", help="the node's server.properties")
+    _add_format(commands.add_parser("format", help="format the directories of a node"))
+    mapping = commands.add_parser("version-mapping", help="show the levels that a release has")
+    mapping.add_argument("-r", "--release-version", metavar="VERSION", help="the release; without it the latest")
+    depends = commands.add_parser("feature-dependencies", help="show what a feature needs")
+    depends.add_argument("-f", "--feature", action="append", required=True, metavar="NAME=LEVEL", help="repeatable")
     commands.add_parser("random-uuid", help="print a random id, for a new cluster")
+    for each in commands.choices.values():
+        add_json(each)
     return made
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Parse the line, do it, return the exit code."""
-    options = parser().parse_args(arguments)
-    runtime = AsyncioRuntime()
-    try:
-        if options.command == "random-uuid":
-            _say(str(Uuid.random(runtime.rng)))
-            return 0
-        config = _config(options.config)
-        if options.command == "info":
-            return _info(runtime, config)
-        for line in asyncio.run(format_storage(runtime, config, _cluster_id(options.cluster_id), _options(options))):
-            _say(line)
-    except (KafkaError, FormatterError, OSError, ValueError) as error:
-        sys.stderr.write(f"ottla storage: {error}\n")
-        return 1
-    finally:
-        runtime.close()
-    return 0
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
@@ -62,58 +52,89 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _options(options: argparse.Namespace) -> FormatOptions:
-    features = {}
-    for entry in options.feature:
-        name, equals, level = entry.partition("=")
-        if not equals or not level.strip().isdecimal():
-            raise ValueError(f"Can't parse feature=level string {entry}: it is not name=number.")
-        features[name.strip()] = int(level)
+def main(arguments: Sequence[str]) -> int:
+    """Do what the line says, return the exit code."""
+    options = parser().parse_args(arguments)
+    output = Output.of(options)
+    if options.command == "version-mapping":
+        from ottla.cli.feature_levels import show_version_mapping
+
+        show_version_mapping(options.release_version, output)
+    elif options.command == "feature-dependencies":
+        from ottla.cli.feature_levels import show_dependencies
+
+        show_dependencies([_name_and_version(each) for each in options.feature], output, _NO_LEVEL)
+    elif options.command == "random-uuid":
+        _show_uuid(output)
+    elif options.command == "info":
+        from ottla.cli.storage_info import show_info
+
+        return show_info(_config(options.config), output)
+    else:
+        _format(_config(options.config), options, output)
+    return 0
+
+
+def _show_uuid(output: Output) -> None:
+    from ottla.common.uuid import Uuid
+    from ottla.runtime.live import AsyncioRuntime
+
+    runtime = AsyncioRuntime()
+    try:
+        uuid = str(Uuid.random(runtime.rng))
+    finally:
+        runtime.close()
+    output.show({"uuid": uuid}, [uuid])
+
+
+def _format(config: "KafkaConfig", options: argparse.Namespace, output: Output) -> None:
+    import asyncio
+
+    from ottla.raft.errors import FormatterError
+    from ottla.runtime.live import AsyncioRuntime
+    from ottla.server.storage import format_storage
+
+    runtime = AsyncioRuntime()
+    try:
+        lines = asyncio.run(format_storage(runtime, config, options.cluster_id, _format_options(options)))
+    except (FormatterError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    finally:
+        runtime.close()
+    output.show({"messages": lines}, lines)
+
+
+def _format_options(options: argparse.Namespace) -> "FormatOptions":
+    from ottla.cli.features import name_and_level
+    from ottla.server.storage import FormatOptions
+
     return FormatOptions(
         ignore_formatted=options.ignore_formatted,
         release_version=options.release_version,
-        features=features,
+        features=dict(name_and_level(entry) for entry in options.feature),
         standalone=options.standalone,
         no_initial_controllers=options.no_initial_controllers,
         initial_controllers=options.initial_controllers,
     )
 
 
-def _cluster_id(text: str) -> str:
+def _config(path: str) -> "KafkaConfig":
+    from ottla.config.kafka_config import KafkaConfig
+
+    return KafkaConfig.from_props(read_properties(path), warn=False)
+
+
+def _name_and_version(text: str) -> tuple[str, int]:
+    """A feature and its level, refused in the words of kafka-storage.sh."""
+    name, equals, level = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise CommandError(
+            f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+        )
     try:
-        Uuid.from_string(text)
-    except ValueError as error:
-        raise FormatterError(
-            f"Cluster ID string {text} does not appear to be a valid UUID: {error} (try ottla storage random-uuid)"
-        ) from None
-    return text
-
-
-def _config(path: str) -> KafkaConfig:
-    with open(path, encoding="latin-1") as stream:
-        return KafkaConfig.from_props(parse(stream.read()), warn=False)
-
-
-def _info(runtime: AsyncioRuntime, config: KafkaConfig) -> int:
-    """Say what each directory is; 1 if something is wrong with one."""
-    code = 0
-    for path in directories_of(config):
-        try:
-            properties = read_meta_properties(runtime.files, path)
-        except KafkaError as error:
-            _say(f"{path}: {error}")
-            code = 1
-            continue
-        if properties is None:
-            _say(f"{path} is not formatted.")
-            code = 1
-        else:
-            _say(
-                f"{path}: cluster {properties.cluster_id}, node {properties.node_id}, directory "
-                f"{properties.directory_id}, version {properties.version}"
-            )
-    return code
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+        number = int(level)
+    except ValueError:
+        number = _INT16.stop
+    if number not in _INT16:
+        raise CommandError(f"Invalid version format: {level} for feature {name}")
+    return name, number
