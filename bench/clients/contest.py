@@ -4,12 +4,16 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.clients import consume, produce
+from bench.clients import batches, consume, produce
 from bench.clients.arena import ClientArena
 from bench.measure import Row
 from bench.workload import scratch_directory
 
-SECTIONS: dict[str, Callable[[ClientArena], list[Row]]] = {"produce": produce.produce, "consume": consume.consume}
+SECTIONS: dict[str, Callable[[ClientArena], list[Row]]] = {
+    "produce": produce.produce,
+    "batches": batches.batches,
+    "consume": consume.consume,
+}
 
 
 def run(arguments: Sequence[str] = ()) -> list[Row]:

@@ -41,12 +41,15 @@ def main() -> None:
     json.dump(load._asdict(), sys.stdout)
 
 
-class _Meter:
+class Meter:
+    """From here to ``read``."""
+
     def __init__(self, records: int) -> None:
         self._records = records
         self._cpu_s, self._wall_s = time.process_time(), time.perf_counter()
 
     def read(self) -> Load:
+        """What was taken since."""
         wall_s, cpu_s = time.perf_counter() - self._wall_s, time.process_time() - self._cpu_s
         return Load(self._records, wall_s, cpu_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
@@ -57,7 +60,7 @@ async def _ottla(plan: dict[str, Any]) -> Load:
     topic, records, value = plan["topic"], plan["records"], bytes(plan["value_bytes"])
     async with Producer(bootstrap_servers=plan["bootstrap"], acks="all", linger_ms=LINGER_MS) as producer:
         await producer.send_and_wait(topic, value)
-        meter = _Meter(records)
+        meter = Meter(records)
         if plan["keyed"]:
             for number in range(records):
                 last = await producer.send(topic, value, key=KEYS[number % 1_000])
@@ -78,7 +81,7 @@ async def _aiokafka(plan: dict[str, Any]) -> Load:
     )
     async with producer:
         await producer.send_and_wait(topic, value)
-        meter = _Meter(records)
+        meter = Meter(records)
         if plan["keyed"]:
             for number in range(records):
                 last = await producer.send(topic, value, key=KEYS[number % 1_000])
@@ -110,7 +113,7 @@ def _confluent(plan: dict[str, Any]) -> Load:
 
     producer.produce(topic, value)
     producer.flush(BOUND_S)
-    meter = _Meter(records)
+    meter = Meter(records)
     for number in range(records):
         key = KEYS[number % 1_000] if plan["keyed"] else None
         while True:
@@ -132,7 +135,7 @@ def _kafka_python(plan: dict[str, Any]) -> Load:
         bootstrap_servers=plan["bootstrap"], acks="all", enable_idempotence=True, linger_ms=LINGER_MS
     )
     producer.send(topic, value).get(BOUND_S)
-    meter = _Meter(records)
+    meter = Meter(records)
     for number in range(records):
         last = producer.send(topic, value, key=KEYS[number % 1_000] if plan["keyed"] else None)
     producer.flush()

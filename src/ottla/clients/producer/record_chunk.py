@@ -4,16 +4,19 @@
 """
 
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from ottla.clients.producer.batch_builder import BatchBuilder, record_size_upper_bound
+from ottla.clients.producer.batch_builder import RECORD_OVERHEAD_MAX, BatchBuilder, record_size_upper_bound
 from ottla.clients.producer.partitioner import partition_for_key
 from ottla.records.batch import HEADER_BYTES
 from ottla.records.compression import Compression
-from ottla.records.record import Header
+from ottla.records.record import Header, encode_headers
+from ottla.records.varint import VARINT_BYTES_MAX
 
-STICKY = -1
+STICKY: Final = -1
 """The partition of records that leave it to the built-in partitioner."""
+RECORD_BOUND: Final = HEADER_BYTES + RECORD_OVERHEAD_MAX + 2 * VARINT_BYTES_MAX + 1
+"""What a record takes at most beside its key, value and headers, in a batch of its own."""
 
 
 class Encoded(NamedTuple):
@@ -47,10 +50,13 @@ class RecordChunk(Protocol):
         """Those that ask for partitions that there are not."""
 
     def rows_above(self, limit_bytes: int) -> Sequence[int]:
-        """Those that take more than so many bytes, the header of their batch included."""
+        """Those whose bound is more than this."""
 
     def bound(self, row: int) -> int:
         """What a record takes at most, the header of its batch included."""
+
+    def exact_bound(self, row: int) -> int:
+        """The same as ``send`` has it, which may be some bytes less."""
 
     def key(self, row: int) -> bytes | None:
         """The key of a record."""
@@ -97,7 +103,14 @@ class RowChunk:
         self._values = values
         self._timestamps = timestamps
         self._headers: Sequence[Sequence[Header]] = [()] * self.count if headers is None else headers
-        self._bounds = list(map(record_size_upper_bound, keys, values, self._headers))
+        bounds = [RECORD_BOUND if value is None else RECORD_BOUND + len(value) for value in values]
+        if keys.count(None) < self.count:
+            bounds = [bound if key is None else bound + len(key) for bound, key in zip(bounds, keys, strict=True)]
+        if headers is not None:
+            bounds = [
+                bound + len(encode_headers(row)) if row else bound for bound, row in zip(bounds, headers, strict=True)
+            ]
+        self._bounds = bounds
 
     @property
     def partitions(self) -> MutableSequence[int]:
@@ -119,6 +132,10 @@ class RowChunk:
     def bound(self, row: int) -> int:
         """See RecordChunk."""
         return self._bounds[row]
+
+    def exact_bound(self, row: int) -> int:
+        """See RecordChunk."""
+        return record_size_upper_bound(self._keys[row], self._values[row], self._headers[row])
 
     def key(self, row: int) -> bytes | None:
         """See RecordChunk."""

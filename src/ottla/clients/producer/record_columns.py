@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from ottla.clients.producer import record_kernels as kernels
 from ottla.clients.producer.batch_builder import RECORD_OVERHEAD_MAX
-from ottla.clients.producer.record_chunk import STICKY, Encoded, Share
+from ottla.clients.producer.record_chunk import RECORD_BOUND, STICKY, Encoded, Share
 from ottla.records.batch import HEADER_BYTES
 from ottla.records.record import Header, encode_headers
+from ottla.records.varint import encode_varint
 
-_OVERHEAD: Final = HEADER_BYTES + RECORD_OVERHEAD_MAX
 NULL: Final = -1
 
 
@@ -46,8 +46,7 @@ class ColumnChunk:
         self._values = values
         self._headers = headers
         self._timestamps = timestamps
-        self._bounds = np.empty(self.count, np.int64)
-        kernels.size_bounds(keys.lengths, values.lengths, headers.lengths, _OVERHEAD, self._bounds)
+        self._bounds = np.maximum(keys.lengths, 0) + np.maximum(values.lengths, 0) + headers.lengths + RECORD_BOUND
         self._target: NDArray[np.uint8] = np.empty(0, np.uint8)
         self._all: NDArray[np.int64] | None = None
 
@@ -68,6 +67,14 @@ class ColumnChunk:
     def bound(self, row: int) -> int:
         """See RecordChunk."""
         return int(self._bounds[row])
+
+    def exact_bound(self, row: int) -> int:
+        """See RecordChunk."""
+        bound = HEADER_BYTES + RECORD_OVERHEAD_MAX + max(1, int(self._headers.lengths[row]))
+        for column in (self._keys, self._values):
+            length = int(column.lengths[row])
+            bound += len(encode_varint(length)) + max(0, length)
+        return bound
 
     def key(self, row: int) -> bytes | None:
         """See RecordChunk."""

@@ -56,15 +56,6 @@ def write_bytes(source: Bytes, start: int, length: int, target: Bytes, position:
 
 
 @compiled
-def size_bounds(key_lengths: Rows, value_lengths: Rows, header_lengths: Rows, overhead: int, bounds: Rows) -> None:
-    """What a batch with each record alone takes at most, as ``record_size_upper_bound`` has it."""
-    for row in range(len(bounds)):
-        key, value, headers = key_lengths[row], value_lengths[row], header_lengths[row]
-        size = overhead + size_of_varint(key) + size_of_varint(value)
-        bounds[row] = size + max(key, 0) + max(value, 0) + max(headers, 1)
-
-
-@compiled
 def encode_records(  # noqa: PLR0917 - compiled functions take positional arguments
     order: Rows,
     first: int,

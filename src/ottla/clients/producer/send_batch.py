@@ -153,9 +153,9 @@ class BatchSender:
         for row, unserializable in failed.items():
             self._leave_out(job, chunk, unserializable, [row], start)
         for row in chunk.rows_above(self._size_max):
-            if row not in failed:
+            if partitions[row] != _LEFT_OUT:
                 try:
-                    check_size(chunk.bound(row), self._core.config)
+                    check_size(chunk.exact_bound(row), self._core.config)
                 except KafkaError as error:
                     self._leave_out(job, chunk, error, [row], start)
         if self._partitioner is not None:
@@ -172,7 +172,7 @@ class BatchSender:
         left_bytes = HEADER_BYTES + chunk.size_of(rows)
         first = 0
         while first < len(rows):
-            memory_bytes = max(chunk.bound(rows[first]), min(self._batch_bytes, left_bytes))
+            memory_bytes = max(min(self._size_max, chunk.bound(rows[first])), min(self._batch_bytes, left_bytes))
             await core.take_memory(memory_bytes, self._deadline_ms())
             try:
                 encoded = chunk.encode(rows, first, memory_bytes)
