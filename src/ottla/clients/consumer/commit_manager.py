@@ -22,6 +22,7 @@ from ottla.clients.consumer.offset_requests import (
     read_committed,
 )
 from ottla.clients.errors import IllegalStateError, KafkaTimeoutError
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 WAITING_MAX: Final = 1000
 """Asynchronous commits that may wait for their turn, or their callbacks for a poll."""
+
+_DELETED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
@@ -77,7 +80,9 @@ class CommitManager:
         """Whether callbacks wait to be run."""
         return bool(self._finished)
 
-    async def commit(self, offsets: Offsets, timeout_ms: int | None = None) -> None:
+    async def commit(
+        self, offsets: Offsets, timeout_ms: int | None = None, *, drop_deleted_topics: bool = False
+    ) -> None:
         """Commit and wait, trying again what may work later until the time is up."""
         timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -86,10 +91,11 @@ class CommitManager:
             return
         back_off = self._back_off()
         while True:
-            outcome = await self._try_commit(offsets, deadline_ms)
+            if drop_deleted_topics:
+                offsets = self._without_deleted(offsets)
+            outcome = await self._try_commit(offsets, deadline_ms) if offsets else Outcome(Verdict.DONE)
             if outcome.verdict is Verdict.DONE:
                 return
-            assert outcome.error is not None, "what is not done has an error"
             await self._pause_or_raise(outcome, back_off, deadline_ms, timeout_ms)
 
     async def _pause_or_raise(self, outcome: Outcome, back_off: BackOff, deadline_ms: int, timeout_ms: int) -> None:
@@ -194,13 +200,19 @@ class CommitManager:
             self._enqueue(_AsyncCommit(dict(offsets), None, is_automatic=True))
 
     async def auto_commit_now(self, consumed: Offsets, timeout_ms: int) -> None:
-        """Before partitions go: commit, and do not let a failure hold that up."""
+        """Before partitions go: commit, and let neither a failure nor a deleted topic hold that up."""
         if not self._config.enable_auto_commit or not consumed:
             return
         try:
-            await self.commit(consumed, timeout_ms)
+            await self.commit(consumed, timeout_ms, drop_deleted_topics=True)
         except KafkaError as error:
             logger.warning("Commit for the group %s before giving up partitions: %s", self._channel.group_id, error)
+
+    def _without_deleted(self, offsets: Offsets) -> Offsets:
+        """The metadata follows all topics of which partitions are owned: one that is not in it does not exist."""
+        topics = self._client.metadata.topics
+        existing = {name for name, topic in topics.items() if topic.error_code not in _DELETED}
+        return {partition: offset for partition, offset in offsets.items() if partition.topic in existing}
 
     async def flush(self, timeout_ms: int) -> None:
         """Wait for the asynchronous commits that are under way, at most so long."""

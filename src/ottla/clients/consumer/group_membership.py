@@ -144,6 +144,7 @@ class GroupMembership:
             await tell(duty.partitions)
         finally:
             self._machine.done(duty)
+            self._follow_topics()
             self._changed()
 
     async def _commit_before_revocation(self) -> None:
@@ -281,7 +282,10 @@ class GroupMembership:
         self._changed()
 
     def _follow_topics(self) -> None:
+        """The metadata must know what the member wants, and what it has for as long as it has that."""
         wanted = self._machine.wanted_topics
+        if wanted is not None:
+            wanted = {*wanted, *(partition.topic for partition in self._machine.owned)}
         if self.state is not MembershipState.UNJOINED and wanted != self._wanted:
             self._wanted = wanted
             self._client.want_topics(wanted)
