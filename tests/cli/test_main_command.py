@@ -1,5 +1,6 @@
 """``ottla`` itself: the help, mistyped commands, versions, failures, Ctrl-C, closed pipes, and what a start costs."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -112,8 +113,13 @@ def test_an_error_without_words_is_named() -> None:
     assert errors.hint_of(ApiError(42)) == ""  # type: ignore[arg-type]
 
 
+def _buffered() -> dict[str, str]:
+    """An environment in which Python buffers its output, so that some is left to be written at the end."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def test_a_reader_that_leaves_is_no_failure() -> None:
-    process = subprocess.Popen(command("help"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command("help"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_buffered())
     assert process.stdout is not None
     process.stdout.close()  # before anything is written, as `| true` does
     assert process.stderr is not None
@@ -188,6 +194,7 @@ def test_nobody_waits_for_the_end_of_a_list(kafka: Node) -> None:
         command("broker-api-versions", "--bootstrap-server", kafka.bootstrap),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=_buffered(),
     )
     assert process.stdout is not None
     assert b"id: 1" in process.stdout.readline()
