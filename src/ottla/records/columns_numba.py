@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ottla.records.copy_numba import copy_bytes
 from ottla.records.walk_numba import BYTES_REMAINING, INVALID_STRUCTURE, Bytes, Rows, compiled, read_varint
 
 Ends = NDArray[np.int32]
@@ -151,11 +152,9 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
         next_offset = offset + 1
         numbers[OFFSET, row] = offset
         numbers[TIMESTAMP, row] = base_timestamp + timestamp_delta if append_time == NO_APPEND_TIME else append_time
-        for index in range(key_size):
-            keys[key_position + index] = payload[key + index]
+        copy_bytes(keys, key_position, payload, key, key_size)
         key_position += key_size
-        for index in range(value_size):
-            values[value_position + index] = payload[value + index]
+        copy_bytes(values, value_position, payload, value, value_size)
         value_position += value_size
         headers += header_count
         header_starts[0, row] = at
@@ -230,11 +229,9 @@ def fill_headers(  # noqa: PLR0917 - compiled functions take positional argument
             at = value + value_size
             if value < 0 or at > end:
                 return INVALID_STRUCTURE
-            for index in range(key_size):
-                header_keys[key_position + index] = payload[key + index]
+            copy_bytes(header_keys, key_position, payload, key, key_size)
             key_position += key_size
-            for index in range(value_size):
-                header_values[value_position + index] = payload[value + index]
+            copy_bytes(header_values, value_position, payload, value, value_size)
             value_position += value_size
             header_valid[header] = value_length >= 0
             header_ends[KEY, header + 1] = key_position
