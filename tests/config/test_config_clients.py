@@ -4,6 +4,8 @@ apache_clients_4_3_1.json is the output of tests/java/ClientConfigFacts.java, ru
 last test runs it again and compares.
 """
 
+import ast
+import dataclasses
 import json
 import logging
 import re
@@ -22,6 +24,7 @@ from ottla.config.consumer_keys import CONSUMER_CONFIG
 from ottla.config.definition import ConfigTable
 from ottla.config.producer_keys import PRODUCER_CONFIG
 from ottla.config.values import ConfigType, Password, format_value
+from ottla.security.tls.tls_config import TlsConfig
 from tests.oracle import Oracle
 
 FIXTURE = Path(__file__).parent / "apache_clients_4_3_1.json"
@@ -165,3 +168,28 @@ def test_the_facts_are_what_apache_says(oracle: Oracle) -> None:
     done = oracle.run_source(PROGRAM, fresh=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == FACTS
+
+
+CLIENT_SOURCES = Path(__file__).parents[2] / "src" / "ottla" / "clients"
+
+
+def fields_read_by_clients() -> set[str]:
+    """The names x that the clients' code reads as ``config.x``, ``given.x``, ``config.common.x``, or has in a table."""
+    read = set()
+    for path in CLIENT_SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Attribute, ast.Name)):
+                owner = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
+                if owner.endswith(("config", "common", "given")):
+                    read.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                read.add(node.value)
+    # The TLS configuration takes its fields by name.
+    return read | {f"ssl_{field.name}" for field in dataclasses.fields(TlsConfig)}
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_every_key_is_read_or_says_why_not(kind: str) -> None:
+    read = fields_read_by_clients()
+    unread = {key.name for key in CLIENTS[kind][0] if key.field_name not in read and not key.inert and not key.internal}
+    assert unread == set()

@@ -148,7 +148,6 @@ class ProducerConfig(_OneClientConfig):
     enable_idempotence: bool
     transaction_timeout_ms: int
     transactional_id: str | None
-    transaction_two_phase_commit_enable: bool
 
     _table = PRODUCER_CONFIG
     _parsed = {"acks": _ACKS.__getitem__}  # noqa: RUF012 - as in the base class

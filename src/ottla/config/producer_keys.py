@@ -17,6 +17,7 @@ BOOLEAN, CLASS, INT, LIST, LONG, STRING = (
     ConfigType.STRING,
 )
 INT_MAX = 2**31 - 1
+TWO_PHASE_COMMIT = "transactions cannot be prepared for a decision outside yet"
 
 # fmt: off
 PRODUCER_CONFIG = ConfigTable(
@@ -83,6 +84,6 @@ PRODUCER_CONFIG = ConfigTable(
     ConfigKey("transactional.id", STRING, None, NonEmptyString(), LOW,
               "Name under which transactions survive a restart of the producer; none has no transactions."),
     ConfigKey("transaction.two.phase.commit.enable", BOOLEAN, False, None, LOW,
-              "Whether transactions are decided by somebody outside and never expire."),
+              "Whether transactions are decided by somebody outside and never expire.", inert=TWO_PHASE_COMMIT),
 )
 # fmt: on
