@@ -17,11 +17,12 @@ class Delivery:
     the record on its way.
     """
 
-    __slots__ = ("_index", "_key_size", "_outcome", "_timestamp_ms", "_value_size")
+    __slots__ = ("_key_size", "_outcome", "_timestamp_ms", "_value_size", "index")
 
     def __init__(self, outcome: BatchOutcome, index: int, timestamp_ms: int, key_size: int, value_size: int) -> None:
         self._outcome = outcome
-        self._index = index
+        self.index = index
+        """The record's place in its batch."""
         self._timestamp_ms = timestamp_ms
         self._key_size = key_size
         self._value_size = value_size
@@ -29,15 +30,15 @@ class Delivery:
     @property
     def place(self) -> tuple[BatchOutcome, int]:
         """The batch that the record was put into, and its place there."""
-        return self._outcome, self._index
+        return self._outcome, self.index
 
     def done(self) -> bool:
         """Whether the outcome is known."""
-        return self._outcome.find(self._index)[0].is_done
+        return self._outcome.find(self.index)[0].is_done
 
     def result(self) -> RecordMetadata:
         """Where the record is; raises why it failed, and IllegalStateError while it is under way."""
-        outcome, index = self._outcome.find(self._index)
+        outcome, index = self._outcome.find(self.index)
         if not outcome.is_done:
             raise IllegalStateError("The record is still on its way")
         error = outcome.error_of(index)
@@ -56,7 +57,7 @@ class Delivery:
 
     def exception(self) -> KafkaError | None:
         """Why the record failed; None if it did not. IllegalStateError while it is under way."""
-        outcome, index = self._outcome.find(self._index)
+        outcome, index = self._outcome.find(self.index)
         if not outcome.is_done:
             raise IllegalStateError("The record is still on its way")
         return outcome.error_of(index)
@@ -67,14 +68,14 @@ class Delivery:
         Those of a partition are called in the order of the sends. What it raises goes to the loop's exception handler.
         """
         loop = asyncio.get_running_loop()
-        outcome, index = self._outcome.find(self._index)
+        outcome, index = self._outcome.find(self.index)
         if outcome.is_done:
             loop.call_soon(callback, self)
         else:
             outcome.add_waiter(index, partial(_call_soon, loop, callback, self))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        outcome, index = self._outcome.find(self._index)
+        outcome, index = self._outcome.find(self.index)
         if not outcome.is_done:
             future = asyncio.get_running_loop().create_future()
             outcome.add_waiter(index, partial(_wake, future))

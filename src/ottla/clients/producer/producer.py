@@ -14,6 +14,7 @@ from ottla.clients.producer.delivery import Delivery
 from ottla.clients.producer.interceptors import Interceptors, ProducerInterceptor, ProducerRecord
 from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
 from ottla.clients.producer.producer_core import ProducerCore, producer_state
+from ottla.clients.producer.record_appender import RecordAppender
 from ottla.clients.producer.record_fields import Headers, as_headers, check_size, serialize
 from ottla.clients.producer.topic_queue import TopicQueue
 from ottla.clients.producer.transaction_coordination import TransactionCoordination
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from ottla.clients.security import TokenProvider
     from ottla.runtime.port import Runtime
 
-_LENGTHS_BYTES_MAX: Final = 11
-"""What the lengths of a key, a value and no headers take at most."""
+RECORD_BYTES_MAX: Final = HEADER_BYTES + RECORD_OVERHEAD_MAX + 11
+"""What a batch of one record takes at most beside the key and the value; 11 is for their lengths and no headers."""
 _TURN_MASK: Final = 1023
 """After so many sends into one batch, and one more, the loop gets a turn, even if nothing makes the sender wait."""
 
@@ -71,11 +72,16 @@ class Producer:
         self._partitioner = named_partitioner(given.partitioner_class) if partitioner is None else partitioner
         self._is_by_key = self._partitioner is None and not given.partitioner_ignore_keys
         self._interceptors = Interceptors(interceptors)
-        self._has_interceptors = bool(interceptors)
-        self._largest_plain = (
-            min(given.max_request_size, given.buffer_memory) - HEADER_BYTES - RECORD_OVERHEAD_MAX - _LENGTHS_BYTES_MAX
-        )
         self._now_ms = self._core.cluster.runtime.clock.now_ms
+        self._is_plain = not interceptors and self._partitioner is None
+        self._is_plain &= self._key_serializer is None and self._value_serializer is None
+        self._append = RecordAppender(
+            self._topics,
+            now_ms=self._now_ms,
+            add_partition=self._add_partition,
+            is_by_key=self._is_by_key,
+            largest_bytes=min(given.max_request_size, given.buffer_memory) - RECORD_BYTES_MAX,
+        ).append
         self._batches: BatchSender | None = None
 
     @property
@@ -112,47 +118,16 @@ class Producer:
         the memory), RecordTooLargeError, SerializationError, TopicAuthorizationError, InvalidTopicError or
         ClientClosedError if the record was not taken.
         """
-        if self._has_interceptors:
+        if self._is_plain and headers is None:
+            delivery = self._append(topic, value, key, partition, timestamp_ms)
+            if delivery is None:
+                return await self._send_slowly(topic, value, key, headers, partition, timestamp_ms)
+            if delivery.index & _TURN_MASK == _TURN_MASK:
+                await asyncio.sleep(0)
+            return delivery
+        if self._interceptors:
             return await self._send_intercepted(ProducerRecord(topic, value, key, headers, partition, timestamp_ms))
-        key_size = value_size = -1
-        if key is not None:
-            if self._key_serializer is not None or type(key) is not bytes:
-                key = serialize(self._key_serializer, topic, key)
-            if key is not None:
-                key_size = len(key)
-        if value is not None:
-            if self._value_serializer is not None or type(value) is not bytes:
-                value = serialize(self._value_serializer, topic, value)
-            if value is not None:
-                value_size = len(value)
-        if timestamp_ms is None:
-            timestamp_ms = self._now_ms()
-        elif timestamp_ms < 0:
-            raise ValueError(f"Invalid timestamp: {timestamp_ms}. It must not be negative.")
-        queues = self._topics.get(topic)
-        if queues is not None and headers is None and key_size + value_size <= self._largest_plain:
-            if partition is not None:
-                chosen = partition
-            elif key is not None and self._is_by_key:
-                chosen = partition_for_key(key, queues.count)
-            elif self._partitioner is None:
-                chosen = queues.sticky_partition
-            else:
-                chosen = partition = self._partitioner(topic, key, value, queues.numbers, queues.available)
-            if 0 <= chosen < queues.count:
-                queue = queues.partitions[chosen]
-                builder = queue.builder
-                if builder is not None:
-                    if self._add_partition is not None:
-                        self._add_partition(queue.topic_partition)
-                    index = builder.append(timestamp_ms, key, value, None)
-                    if index >= 0:
-                        assert queue.outcome is not None
-                        delivery = Delivery(queue.outcome, index, timestamp_ms, key_size, value_size)
-                        if index & _TURN_MASK == _TURN_MASK:
-                            await asyncio.sleep(0)
-                        return delivery
-        return await self._send_slowly(topic, key, value, headers, partition, timestamp_ms)
+        return await self._send_converted(topic, value, key, headers, partition, timestamp_ms)
 
     async def send_and_wait(
         self,
@@ -284,33 +259,57 @@ class Producer:
 
     async def _send_intercepted(self, record: ProducerRecord, is_serialized: bool = False) -> Delivery:
         record = self._interceptors.on_send(record)
-        topic = record.topic
-        serializers = (None, None) if is_serialized else (self._key_serializer, self._value_serializer)
         try:
-            key = None if record.key is None else serialize(serializers[0], topic, record.key)
-            value = None if record.value is None else serialize(serializers[1], topic, record.value)
-            timestamp_ms = self._now_ms() if record.timestamp_ms is None else record.timestamp_ms
-            delivery = await self._send_slowly(topic, key, value, record.headers, record.partition, timestamp_ms)
+            delivery = await (self._send_slowly if is_serialized else self._send_converted)(*record)
         except KafkaError as error:
             self._interceptors.on_send_error(error)
             raise
         delivery.add_done_callback(self._interceptors.on_delivered)
         return delivery
 
+    async def _send_converted(  # noqa: PLR0917  the record's fields
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> Delivery:
+        """A send with a serializer, headers or a partitioner."""
+        if key is not None:
+            key = serialize(self._key_serializer, topic, key)
+        if value is not None:
+            value = serialize(self._value_serializer, topic, value)
+        if headers is None:
+            queues = self._topics.get(topic)
+            if queues is not None and partition is None and self._partitioner is not None and queues.count:
+                partition = self._partition(queues, key, value)
+            delivery = self._append(topic, value, key, partition, timestamp_ms)
+            if delivery is not None:
+                return delivery
+        return await self._send_slowly(topic, value, key, headers, partition, timestamp_ms)
+
     async def _send_slowly(  # noqa: PLR0917  the record's fields
         self,
         topic: str,
-        key: bytes | None,
-        value: bytes | None,
+        value: Any,
+        key: Any,
         headers: Headers | None,
         partition: int | None,
-        timestamp_ms: int,
+        timestamp_ms: int | None,
     ) -> Delivery:
-        """A send that may have to wait, or begins a batch."""
+        """A send that may have to wait, begins a batch, or has something wrong with it."""
         core, accumulator = self._core, self._accumulator
         core.raise_if_closed()
         if partition is not None and partition < 0:
             raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
+        if timestamp_ms is None:
+            timestamp_ms = self._now_ms()
+        elif timestamp_ms < 0:
+            raise ValueError(f"Invalid timestamp: {timestamp_ms}. It must not be negative.")
+        key = None if key is None else serialize(None, topic, key)
+        value = None if value is None else serialize(None, topic, value)
         given_headers = as_headers(headers)
         check_size(record_size_upper_bound(key, value, given_headers), core.config)
         deadline_ms = core.monotonic_ms() + core.config.max_block_ms

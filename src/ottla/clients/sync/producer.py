@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ottla.clients.errors import ClientClosedError
 from ottla.clients.producer.batch_outcome import RecordMetadata
-from ottla.clients.producer.producer import Headers
 from ottla.clients.producer.producer import Producer as AsyncProducer
+from ottla.clients.producer.record_fields import Headers
 from ottla.clients.sync.delivery import Delivery
 from ottla.clients.sync.handover import Handover
 from ottla.clients.sync.runner import Runner
