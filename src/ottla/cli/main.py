@@ -44,6 +44,10 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "metadata-quorum": "describe the controllers' quorum, add and remove controllers",
         "broker-api-versions": "print the requests that each broker understands",
     },
+    "Help": {
+        "doctor": "find out why a cluster cannot be reached, or what is wrong with it",
+        "explain": "say what a group, a topic or a transaction waits for, and what to do",
+    },
     "This command": {
         "completion": "print the completion script of a shell",
         "help": "print this, or the help of a command",
