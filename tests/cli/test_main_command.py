@@ -134,6 +134,13 @@ def test_completion_knows_every_command_and_its_options() -> None:
         assert script.code == 0, script.stderr
         assert all(name in script.stdout for name in COMMANDS)
         assert "--log-level" in script.stdout
+        assert "--offset-json-file" in script.stdout
+    assert "_shtab_ottla_delete_records___offset_json_file_COMPGEN=_shtab_compgen_files" in script_of("bash")
+
+
+def script_of(shell: str) -> str:
+    """The completion script of a shell."""
+    return run_piped("completion", shell).stdout
 
 
 def test_bash_completes_a_command() -> None:

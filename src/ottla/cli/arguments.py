@@ -28,9 +28,14 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def command_parser(name: str, description: str | None, *, json: bool = True) -> CommandParser:
-    """A parser for ``ottla NAME`` with the options that every command has."""
-    parser = CommandParser(prog=f"ottla {name}", description=description)
+def command_parser(name: str, documentation: str | None, *, json: bool = True) -> CommandParser:
+    """A parser for ``ottla NAME`` with the options that every command has.
+
+    The help begins with the command's documentation; what that says of --json comes after the options.
+    """
+    description, with_json, documents = (documentation or "").replace("``", "").partition("With --json:")
+    epilog = with_json + documents
+    parser = CommandParser(prog=f"ottla {name}", description=description.rstrip(), epilog=epilog or None)
     parser.add_argument("--version", action="version", version=f"ottla {__version__}", help="print the version")
     if json:
         add_json(parser)

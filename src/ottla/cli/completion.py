@@ -6,7 +6,7 @@ zsh:   ottla completion zsh > _ottla, in a directory of $fpath
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from ottla.cli.arguments import command_parser
@@ -27,8 +27,21 @@ def main(arguments: Sequence[str]) -> int:
     import shtab
 
     options = parser().parse_args(arguments)
-    sys.stdout.write(shtab.complete(whole_parser(), options.shell) + "\n")
+    whole = whole_parser()
+    for action in options_of(whole):
+        if action.metavar == "FILE":
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    sys.stdout.write(shtab.complete(whole, options.shell) + "\n")
     return 0
+
+
+def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every option and argument of a parser and of those below it."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from options_of(below)
 
 
 def whole_parser() -> argparse.ArgumentParser:
