@@ -131,8 +131,8 @@ class Member:
                 self.records += await self.consumer.poll(timeout_ms=500)
             except KafkaError as error:
                 self.errors.append(error)
-                if len(self.errors) > 50:
-                    raise
+                if not error.retriable:
+                    return
 
 
 def whole(topic: str, count: int) -> set[TopicPartition]:

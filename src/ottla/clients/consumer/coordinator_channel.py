@@ -13,12 +13,14 @@ from ottla.protocol.message import Message
 class CoordinatorChannel:
     """Sends to whoever coordinates the group now; ``last_failure`` says why nobody could be reached, or nothing."""
 
-    __slots__ = ("_client", "_node", "group_id", "last_failure")
+    __slots__ = ("_client", "_node", "group_id", "is_reachable", "last_failure")
 
     def __init__(self, client: ClusterClient, group_id: str) -> None:
         self._client = client
         self.group_id = group_id
         self.last_failure = ""
+        self.is_reachable = False
+        """Whether the last that was sent was answered."""
         self._node: Node | None = None
 
     async def ask(
@@ -35,8 +37,10 @@ class CoordinatorChannel:
             raise
         except KafkaError as error:
             self.last_failure = str(error)
+            self.is_reachable = False
             raise
         self.last_failure = ""
+        self.is_reachable = True
         return response
 
     def reconnect(self) -> None:
@@ -47,5 +51,6 @@ class CoordinatorChannel:
     def lost(self, why: str) -> None:
         """The broker is not the coordinator, or not there."""
         self.last_failure = why
+        self.is_reachable = False
         self._client.forget_coordinator(CoordinatorType.GROUP, self.group_id)
         self._client.request_update()

@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 _JOIN_LAPSE_MS: Final = 5000
 """How much longer than the rebalance may take a JoinGroup waits for its answer."""
+_LEAVE_TIMEOUT_MS: Final = 30_000
+"""How long leaving may take if the user does not say, as with Apache's close."""
+_GOODBYE_MS: Final = 1000
 _NUDGE_MS: Final = 1000
 """How often to look at least whether the user polls and whether the event loop runs."""
 
@@ -118,7 +121,7 @@ class GroupMembership:
         failure: RebalanceListenerError | None = None
         while (duty := self._machine.duty()) is not None:
             try:
-                await self._perform(duty)
+                await self._perform(duty, self._config.default_api_timeout_ms)
             except RebalanceListenerError as error:
                 failure = failure or error
         self._changed()
@@ -126,11 +129,11 @@ class GroupMembership:
         told = self._machine.error or self._machine.take_error()
         self._changed()
         if told is not None:
-            raise told
+            raise told.with_traceback(None)  # the same object every time must not collect where it was raised before
         if failure is not None:
             raise failure
 
-    async def _perform(self, duty: Duty) -> None:
+    async def _perform(self, duty: Duty, commit_timeout_ms: int) -> None:
         """Once the owner hears of it a duty counts as done, even if the user's task is cancelled in its listener."""
         if duty.kind is DutyKind.ASSIGN:
             tell = self._owner.on_assigned
@@ -139,7 +142,7 @@ class GroupMembership:
             tell = self._owner.on_lost
             if duty.kind is DutyKind.REVOKE:
                 tell = self._owner.on_revoked
-                await self._commit_before_revocation()
+                await self._commit_before_revocation(commit_timeout_ms)
         try:
             await tell(duty.partitions)
         finally:
@@ -147,10 +150,9 @@ class GroupMembership:
             self._follow_topics()
             self._changed()
 
-    async def _commit_before_revocation(self) -> None:
+    async def _commit_before_revocation(self, timeout_ms: int) -> None:
         try:
-            consumed = self._owner.consumed_offsets()
-            await self._commits.auto_commit_now(consumed, self._config.default_api_timeout_ms)
+            await self._commits.auto_commit_now(self._owner.consumed_offsets(), timeout_ms)
         except BaseException:
             self._machine.postpone()
             raise
@@ -191,14 +193,14 @@ class GroupMembership:
             await self._cancel([*self._requests, *([self._task] if self._task is not None else [])])
 
     async def _leave(self, timeout_ms: int | None, reason: str) -> None:
-        timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        timeout_ms = _LEAVE_TIMEOUT_MS if timeout_ms is None else timeout_ms
         failure: RebalanceListenerError | None = None
         duty = self._machine.leaving_duty()
         if duty is None:
             await self._commits.auto_commit_now(self._owner.consumed_offsets(), timeout_ms)
         else:
             try:
-                await self._perform(duty)
+                await self._perform(duty, timeout_ms)
             except RebalanceListenerError as error:
                 failure = error
         await self._commits.flush(timeout_ms)
@@ -221,15 +223,16 @@ class GroupMembership:
             await asyncio.wait(tasks)
 
     async def _say_goodbye(self, goodbye: Message, timeout_ms: int) -> None:
-        timeout_ms = min(timeout_ms, self._client.config.request_timeout_ms)
+        """Tell the coordinator, briefly if it could not be reached just now: it will find out by itself."""
+        reachable_ms = self._client.config.request_timeout_ms if self._channel.is_reachable else _GOODBYE_MS
         try:
-            await self._channel.ask(goodbye, timeout_ms=timeout_ms)
+            await self._channel.ask(goodbye, timeout_ms=min(timeout_ms, reachable_ms))
         except KafkaError as error:
             logger.info("Left the group %s without telling its coordinator: %s", self._channel.group_id, error)
 
     def _raise_if_fatal(self) -> None:
         if self._machine.error is not None:
-            raise self._machine.error
+            raise self._machine.error.with_traceback(None)
 
     # In the background
 
