@@ -32,6 +32,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Files": {
         "dump-log": "print what the files of a partition hold",
+        "metadata-shell": "look around in a snapshot or log of a cluster's metadata",
     },
     "Groups and transactions": {
         "groups": "list groups of all kinds",
