@@ -229,7 +229,7 @@ class BatchSender:
     def _leave_out(self, job: _Job, chunk: RecordChunk, error: KafkaError, rows: Sequence[int], start: int) -> None:
         for row in rows:
             chunk.partitions[row] = _LEFT_OUT
-        self._fail(job, error, chunk.numbered(rows, start))
+        self._fail(job, error, [row + start for row in rows])
 
     def _fail(self, job: _Job, error: KafkaError, rows: Sequence[int]) -> None:
         """Rows that were not taken. A transaction must not be committed without them."""
