@@ -1,6 +1,6 @@
 """``ottla metadata-shell``: look around in the metadata of a cluster, as kafka-metadata-shell.sh.
 
---snapshot FILE reads a snapshot or a segment of the metadata log, --directory DIR the last snapshot and what follows it.
+--snapshot FILE reads a snapshot or a segment of the metadata log, --directory DIR the last snapshot and what follows.
 With a command (ls, cat, tree, find, …) it runs that; without, it asks for commands until ``exit``.
 With --json: the nodes that the command's paths name, by their paths.
 """
