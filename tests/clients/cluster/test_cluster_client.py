@@ -144,13 +144,13 @@ def test_many_clients_at_once(kafka: Node, topic: str) -> None:
 
 def test_a_broker_that_stands_still_fails_requests_and_answers_when_it_goes_on(kafka: Node, topic: str) -> None:
     async def test() -> None:
-        async with cluster_client(kafka.bootstrap, request_timeout_ms=300) as client:
+        async with cluster_client(kafka.bootstrap, request_timeout_ms=500) as client:
             (node_id,) = client.metadata.nodes
             await client.ask_coordinator(GROUP, topic, ListGroupsRequest())
             with paused(kafka):
                 with pytest.raises(RequestTimedOutError):
                     await client.send(node_id, ListGroupsRequest())
-                with pytest.raises(KafkaTimeoutError, match="ListGroups was not answered within 1000 ms"):
+                with pytest.raises(KafkaTimeoutError, match=r"ListGroups .* within 1000 ms"):
                     await client.ask_any(ListGroupsRequest(), timeout_ms=1000)
                 with pytest.raises(KafkaTimeoutError):
                     await client.ask_coordinator(GROUP, topic, ListGroupsRequest(), timeout_ms=1000)
