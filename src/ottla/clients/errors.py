@@ -275,7 +275,6 @@ __all__ = [
     "UnsupportedSaslMechanismError",
     "UnsupportedVersionError",
     "VoterNotFoundError",
-    "WakeupError",
     "error_for",
     "invalidates_metadata",
 ]
@@ -310,10 +309,6 @@ class CommitFailedError(KafkaError):
 
 class TransactionAbortedError(KafkaError):
     """The transaction was aborted before this record was sent."""
-
-
-class WakeupError(KafkaError):
-    """Another thread has woken up a waiting client."""
 
 
 class NoOffsetForPartitionError(KafkaError):

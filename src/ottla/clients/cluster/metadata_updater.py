@@ -82,11 +82,6 @@ class MetadataUpdater:
         """Why the last update failed; None after one that did not."""
         self.updated_at_ms: int | None = None
 
-    @property
-    def is_under_way(self) -> bool:
-        """Whether an answer is waited for."""
-        return self._plan is not None
-
     def want(self, topics: Collection[str] | None) -> None:
         """Want these topics, instead of those of the last call; None for all. Used ones are wanted as well."""
         before = self._wanted
