@@ -43,7 +43,7 @@ from ottla.clients.errors import (
 )
 from ottla.clients.sync.admin import Admin
 from tests.apache.properties import free_ports
-from tests.clients.admin.waiting import attempts
+from tests.clients.admin.waiting import attempts, create
 from tests.node import Node
 from tests.oracle import Oracle
 
@@ -253,7 +253,7 @@ def test_tokens(apache: Admin, sasl: str) -> None:
 
 
 def test_reassignments(apache: Admin) -> None:
-    apache.create_topics([NewTopic(ZERO.topic, 1)])
+    create(apache, [NewTopic(ZERO.topic, 1)])
     node_id = apache.describe_cluster().nodes[0].id
     assert apache.list_partition_reassignments() == {}
     assert apache.list_partition_reassignments([ZERO]) == {}

@@ -28,6 +28,7 @@ from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import VersionRange
+from tests.clients.admin.waiting import create
 from tests.node import CLUSTER_ID, Node
 
 
@@ -64,7 +65,7 @@ def test_a_broker_that_never_was_cannot_be_unregistered(admin: Admin) -> None:
 
 
 def test_directories_and_what_is_in_them(admin: Admin, kafka: Node, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     producer.produce(topic, b"x" * 1000, partition=0)
     assert producer.flush(10) == 0
@@ -84,7 +85,7 @@ def test_directories_and_what_is_in_them(admin: Admin, kafka: Node, topic: str) 
 
 
 def test_directories_of_some_partitions(admin: Admin, kafka: Node, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     node_id = admin.describe_cluster().nodes[0].id
     only = admin.describe_log_dirs([node_id], partitions=[TopicPartition(topic, 1)])[node_id][str(kafka.log_dir)]
     assert set(only.replicas) == {TopicPartition(topic, 1)}
@@ -94,7 +95,7 @@ def test_directories_of_some_partitions(admin: Admin, kafka: Node, topic: str) -
 
 
 def test_replicas_move_only_to_directories_that_exist(admin: Admin, kafka: Node, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 1)])
+    create(admin, [NewTopic(topic, 1)])
     node_id = admin.describe_cluster().nodes[0].id
     here, nowhere = TopicPartitionReplica(topic, 0, node_id), TopicPartitionReplica("no-such-topic", 0, node_id)
     elsewhere = TopicPartitionReplica(topic, 0, 99)
@@ -149,7 +150,7 @@ def test_the_quorum(admin: Admin, kafka: Node) -> None:
 
 
 def test_an_election_that_is_not_needed(admin: Admin, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     assert admin.elect_leaders(ElectionType.PREFERRED) == {}
     zero, missing = TopicPartition(topic, 0), TopicPartition("no-such-topic", 0)
     results = admin.elect_leaders(ElectionType.PREFERRED, [zero, missing], raise_errors=False)

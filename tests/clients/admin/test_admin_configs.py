@@ -21,7 +21,7 @@ from ottla.clients.errors import (
 )
 from ottla.clients.sync.admin import Admin
 from ottla.common.errors import KafkaError
-from tests.clients.admin.waiting import attempts
+from tests.clients.admin.waiting import create, eventually
 
 SET, DELETE = AlterConfigOpType.SET, AlterConfigOpType.DELETE
 APPEND, SUBTRACT = AlterConfigOpType.APPEND, AlterConfigOpType.SUBTRACT
@@ -36,13 +36,14 @@ def of_broker(admin: Admin) -> ConfigResource:
 
 
 def value(admin: Admin, resource: ConfigResource, key: str) -> str | None:
-    return admin.describe_configs([resource])[resource][key].value
+    entry = admin.describe_configs([resource])[resource].get(key)
+    return None if entry is None else entry.value
 
 
 @pytest.fixture
 def configured(admin: Admin, topic: str) -> ConfigResource:
     """A topic with two keys of its own."""
-    admin.create_topics([NewTopic(topic, 1, configs={"retention.ms": "1000", "cleanup.policy": "compact"})])
+    create(admin, [NewTopic(topic, 1, configs={"retention.ms": "1000", "cleanup.policy": "compact"})])
     return of_topic(topic)
 
 
@@ -83,14 +84,14 @@ def test_only_some_keys(admin: Admin, configured: ConfigResource) -> None:
 
 def test_changes_touch_only_what_they_name(admin: Admin, configured: ConfigResource) -> None:
     assert admin.alter_configs({configured: [AlterConfigOp("segment.bytes", "1048576")]}) == {configured: None}
-    assert value(admin, configured, "segment.bytes") == "1048576"
+    eventually(lambda: value(admin, configured, "segment.bytes") == "1048576")
     assert value(admin, configured, "retention.ms") == "1000"
     admin.alter_configs({configured: [AlterConfigOp("retention.ms", operation=DELETE)]})
-    assert admin.describe_configs([configured])[configured]["retention.ms"].is_default
+    eventually(lambda: admin.describe_configs([configured])[configured]["retention.ms"].is_default)
     admin.alter_configs({configured: [AlterConfigOp("cleanup.policy", "delete", APPEND)]})
-    assert value(admin, configured, "cleanup.policy") == "compact,delete"
+    eventually(lambda: value(admin, configured, "cleanup.policy") == "compact,delete")
     admin.alter_configs({configured: [AlterConfigOp("cleanup.policy", "compact", SUBTRACT)]})
-    assert value(admin, configured, "cleanup.policy") == "delete"
+    eventually(lambda: value(admin, configured, "cleanup.policy") == "delete")
 
 
 def test_validate_only_changes_nothing(admin: Admin, configured: ConfigResource) -> None:
@@ -137,10 +138,8 @@ def test_brokers_are_configured_one_by_one_and_all(admin: Admin) -> None:
     assert every_broker.is_default
     admin.alter_configs({every_broker: [AlterConfigOp("message.max.bytes", "2000000")]})
     admin.alter_configs({broker: [AlterConfigOp("message.max.bytes", "3000000")]})
-    for _ in attempts("The change"):
-        entry = admin.describe_configs([broker], include_synonyms=True)[broker]["message.max.bytes"]
-        if entry.value == "3000000":
-            break
+    eventually(lambda: value(admin, broker, "message.max.bytes") == "3000000")
+    entry = admin.describe_configs([broker], include_synonyms=True)[broker]["message.max.bytes"]
     assert entry.source == ConfigSource.DYNAMIC_BROKER_CONFIG
     assert [each.source for each in entry.synonyms][:2] == [
         ConfigSource.DYNAMIC_BROKER_CONFIG,
@@ -166,6 +165,7 @@ def test_loggers_and_groups(admin: Admin, topic: str) -> None:
     assert all(entry.source == ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG for entry in levels.values())
     group = ConfigResource(ConfigResourceType.GROUP, topic)
     admin.alter_configs({group: [AlterConfigOp("consumer.session.timeout.ms", "50000")]})
+    eventually(lambda: value(admin, group, "consumer.session.timeout.ms") == "50000")
     entry = admin.describe_configs([group])[group]["consumer.session.timeout.ms"]
     assert (entry.value, entry.source) == ("50000", ConfigSource.DYNAMIC_GROUP_CONFIG)
 

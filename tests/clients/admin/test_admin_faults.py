@@ -14,6 +14,7 @@ from ottla.clients.admin import Admin, GroupState, NewTopic, OffsetAndMetadata, 
 from ottla.clients.errors import ClientClosedError, InvalidConfigError, KafkaTimeoutError
 from ottla.clients.sync.admin import Admin as SyncAdmin
 from ottla.common.errors import KafkaError
+from tests.clients.admin.waiting import create
 from tests.node import Node
 
 
@@ -29,7 +30,7 @@ def paused(kafka: Node) -> Iterator[None]:
 
 def test_a_paused_broker_is_a_timeout(kafka: Node, topic: str) -> None:
     with SyncAdmin(bootstrap_servers=kafka.bootstrap) as admin:
-        admin.create_topics([NewTopic(topic, 1)])
+        create(admin, [NewTopic(topic, 1)])
         zero = TopicPartition(topic, 0)
         admin.alter_group_offsets(topic, {zero: OffsetAndMetadata(1)})
         with paused(kafka):
@@ -58,9 +59,11 @@ def test_the_default_timeout_is_the_clients(kafka: Node) -> None:
 
 
 def test_a_call_outlives_a_restart(kafka: Node, topic: str) -> None:
+    with SyncAdmin(bootstrap_servers=kafka.bootstrap) as admin:
+        create(admin, [NewTopic(topic, 1)])
+
     async def story() -> None:
         async with Admin(bootstrap_servers=kafka.bootstrap) as admin:
-            await admin.create_topics([NewTopic(topic, 1)])
             zero = TopicPartition(topic, 0)
             await admin.alter_group_offsets(topic, {zero: OffsetAndMetadata(7)})
             kafka.kill()

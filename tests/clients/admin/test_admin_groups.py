@@ -23,14 +23,14 @@ from ottla.clients.errors import (
 from ottla.clients.sync.admin import Admin
 from ottla.common.errors import KafkaError
 from tests.clients.admin.group_members import member
-from tests.clients.admin.waiting import attempts
+from tests.clients.admin.waiting import attempts, create
 from tests.node import Node
 
 
 @pytest.fixture
 def read(admin: Admin, topic: str) -> str:
     """A topic of two partitions."""
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     return topic
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec as TheirSpec
 from ottla.clients.admin import IsolationLevel, NewTopic, OffsetSpec, TopicPartition
 from ottla.clients.errors import UnknownTopicOrPartitionError
 from ottla.clients.sync.admin import Admin
-from tests.clients.admin.waiting import attempts
+from tests.clients.admin.waiting import attempts, create
 from tests.node import Node
 
 DAY_MS = 86_400_000
@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 @pytest.fixture
 def written(admin: Admin, kafka: Node, topic: str) -> str:
     """A topic of two partitions: five records with timestamps 1000, 4000, 2000, 3000, 3500 days in one, none in two."""
-    admin.create_topics([NewTopic(topic, 2, configs={"retention.ms": "-1"})])
+    create(admin, [NewTopic(topic, 2, configs={"retention.ms": "-1"})])
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "linger.ms": 0})
     for days in (1000, 4000, 2000, 3000, 3500):
         producer.produce(topic, b"x", partition=0, timestamp=days * DAY_MS)
@@ -88,7 +88,7 @@ def test_nothing_asked_is_nothing_answered(admin: Admin) -> None:
 
 
 def test_isolation(admin: Admin, kafka: Node, confluent: AdminClient, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 1)])
+    create(admin, [NewTopic(topic, 1)])
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": topic})
     producer.init_transactions(10)
     producer.begin_transaction()

@@ -26,11 +26,12 @@ from ottla.clients.errors import (
 from ottla.clients.sync.admin import Admin
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import ZERO_UUID, Uuid
+from tests.clients.admin.waiting import create, eventually
 from tests.node import Node
 
 
 def test_a_created_topic_is_what_was_asked_for(admin: Admin, topic: str) -> None:
-    created = admin.create_topics([NewTopic(topic, 3, 1, configs={"retention.ms": "1234"})])[topic]
+    created = create(admin, [NewTopic(topic, 3, 1, configs={"retention.ms": "1234"})])[topic]
     assert (created.name, created.num_partitions, created.replication_factor) == (topic, 3, 1)
     assert created.configs is not None
     assert created.configs["retention.ms"].value == "1234"
@@ -42,7 +43,7 @@ def test_a_created_topic_is_what_was_asked_for(admin: Admin, topic: str) -> None
 
 
 def test_a_topic_without_numbers_gets_the_brokers(admin: Admin, topic: str) -> None:
-    created = admin.create_topics([NewTopic(topic)])[topic]
+    created = create(admin, [NewTopic(topic)])[topic]
     assert (created.num_partitions, created.replication_factor) == (2, 1)
 
 
@@ -72,12 +73,12 @@ def test_what_makes_no_sense_is_refused(admin: Admin, wrong: NewTopic, error: ty
 
 
 def test_each_topic_succeeds_or_fails_alone(admin: Admin, topic: str) -> None:
-    admin.create_topics([NewTopic(topic)])
+    create(admin, [NewTopic(topic)])
     results = admin.create_topics([NewTopic(topic), NewTopic(topic + "-b"), NewTopic("a b")], raise_errors=False)
     assert list(results) == [topic, topic + "-b", "a b"]
     assert isinstance(results[topic], TopicExistsError)
     assert isinstance(results["a b"], InvalidTopicError)
-    assert topic + "-b" in admin.list_topics()
+    eventually(lambda: topic + "-b" in admin.list_topics())
     with pytest.raises(TopicExistsError, match=topic):
         admin.create_topics([NewTopic(topic)])
 
@@ -92,11 +93,11 @@ def test_validate_only_creates_nothing(admin: Admin, topic: str) -> None:
 
 
 def test_deleted_topics_are_gone(admin: Admin, topic: str) -> None:
-    created = admin.create_topics([NewTopic(topic), NewTopic(topic + "-b")])
+    created = create(admin, [NewTopic(topic), NewTopic(topic + "-b")])
     assert admin.delete_topics([topic]) == {topic: None}
     by_id = created[topic + "-b"].topic_id
     assert admin.delete_topics_by_id([by_id]) == {by_id: None}
-    assert not {topic, topic + "-b"} & set(admin.list_topics())
+    eventually(lambda: not {topic, topic + "-b"} & set(admin.list_topics()))
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.delete_topics([topic])
     results = admin.delete_topics_by_id([by_id, Uuid(b"x" * 16)], raise_errors=False)
@@ -104,9 +105,10 @@ def test_deleted_topics_are_gone(admin: Admin, topic: str) -> None:
 
 
 def test_internal_topics_are_listed_if_asked_for(admin: Admin, kafka: Node, topic: str) -> None:
-    admin.create_topics([NewTopic(topic)])
+    create(admin, [NewTopic(topic)])
     admin.fence_producers([topic])  # makes the broker create __transaction_state
     assert "__transaction_state" not in admin.list_topics()
+    eventually(lambda: "__transaction_state" in admin.list_topics(include_internal=True))
     assert admin.list_topics(include_internal=True)["__transaction_state"].is_internal
     assert set(admin.list_topics(include_internal=True)) == set(
         AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=10).topics
@@ -114,7 +116,7 @@ def test_internal_topics_are_listed_if_asked_for(admin: Admin, kafka: Node, topi
 
 
 def test_descriptions_agree_with_confluents(admin: Admin, confluent: AdminClient, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 3)])
+    create(admin, [NewTopic(topic, 3)])
     ours = admin.describe_topics([topic], include_authorized_operations=True)[topic]
     theirs = confluent.describe_topics(TopicCollection([topic]), include_authorized_operations=True)[topic].result(10)
     their_id = str(theirs.topic_id).replace("/", "_").replace("+", "-")  # another base64
@@ -130,7 +132,7 @@ def test_descriptions_agree_with_confluents(admin: Admin, confluent: AdminClient
 
 
 def test_a_long_description_comes_in_pages(admin: Admin, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 5), NewTopic(topic + "-b", 4)])
+    create(admin, [NewTopic(topic, 5), NewTopic(topic + "-b", 4)])
     whole = admin.describe_topics([topic, topic + "-b"])
     paged = admin.describe_topics([topic + "-b", topic, "no-such-topic"], partition_limit=2, raise_errors=False)
     assert {name: paged[name] for name in whole} == whole
@@ -138,7 +140,7 @@ def test_a_long_description_comes_in_pages(admin: Admin, topic: str) -> None:
 
 
 def test_topics_are_described_by_id(admin: Admin, topic: str) -> None:
-    topic_id = admin.create_topics([NewTopic(topic, 2)])[topic].topic_id
+    topic_id = create(admin, [NewTopic(topic, 2)])[topic].topic_id
     described = admin.describe_topics_by_id([topic_id, Uuid(b"y" * 16)], raise_errors=False)
     found = described[topic_id]
     assert not isinstance(found, KafkaError)
@@ -155,18 +157,18 @@ def test_an_unknown_topic_is_not_created_by_asking(admin: Admin) -> None:
 
 
 def test_partitions_are_added(admin: Admin, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 1)])
+    create(admin, [NewTopic(topic, 1)])
     assert admin.create_partitions({topic: 3}, validate_only=True) == {topic: None}
     assert len(admin.describe_topics([topic])[topic].partitions) == 1
     assert admin.create_partitions({topic: 3}) == {topic: None}
-    assert len(admin.describe_topics([topic])[topic].partitions) == 3
+    eventually(lambda: len(admin.describe_topics([topic])[topic].partitions) == 3)
     node_id = admin.describe_cluster().nodes[0].id
     admin.create_partitions({topic: NewPartitions(4, [[node_id]])})
-    assert len(admin.describe_topics([topic])[topic].partitions) == 4
+    eventually(lambda: len(admin.describe_topics([topic])[topic].partitions) == 4)
 
 
 def test_partitions_cannot_be_taken_away(admin: Admin, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 3)])
+    create(admin, [NewTopic(topic, 3)])
     results = admin.create_partitions({topic: 2, "no-such-topic": 2}, raise_errors=False)
     assert isinstance(results[topic], InvalidPartitionsError)
     assert isinstance(results["no-such-topic"], UnknownTopicOrPartitionError)
@@ -177,7 +179,7 @@ def test_partitions_cannot_be_taken_away(admin: Admin, topic: str) -> None:
 
 
 def test_records_are_deleted(admin: Admin, kafka: Node, topic: str) -> None:
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for number in range(10):
         producer.produce(topic, str(number).encode(), partition=number % 2)

@@ -23,7 +23,7 @@ from ottla.clients.errors import (
 )
 from ottla.clients.sync.admin import Admin
 from ottla.common.errors import KafkaError
-from tests.clients.admin.waiting import attempts
+from tests.clients.admin.waiting import attempts, create
 from tests.node import Node
 
 
@@ -42,7 +42,7 @@ def transaction(kafka: Node, topic: str) -> Iterator[Producer]:
 @pytest.fixture
 def written(admin: Admin, topic: str) -> TopicPartition:
     """A topic of two partitions; the first of them."""
-    admin.create_topics([NewTopic(topic, 2)])
+    create(admin, [NewTopic(topic, 2)])
     return TopicPartition(topic, 0)
 
 
