@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ottla.clients.consumer.rebalance_listener import RebalanceListener as RebalanceListener
     from ottla.clients.errors import KafkaTimeoutError as KafkaTimeoutError
     from ottla.clients.producer.batch_delivery import BatchDelivery as BatchDelivery
+    from ottla.clients.producer.batch_delivery import BatchFailure as BatchFailure
     from ottla.clients.producer.batch_delivery import BatchMetadata as BatchMetadata
     from ottla.clients.producer.batch_outcome import RecordMetadata as RecordMetadata
     from ottla.clients.producer.batch_record import BatchRecord as BatchRecord
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Admin": "ottla.clients.admin.admin",
     "BatchDelivery": "ottla.clients.producer.batch_delivery",
+    "BatchFailure": "ottla.clients.producer.batch_delivery",
     "BatchMetadata": "ottla.clients.producer.batch_delivery",
     "BatchRecord": "ottla.clients.producer.batch_record",
     "ConfigResource": "ottla.clients.admin.configs",

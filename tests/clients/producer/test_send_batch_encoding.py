@@ -1,6 +1,6 @@
 """What ``send_batch`` makes of tables and lists: the same bytes as one by one, by every way there is."""
 
-import itertools
+from itertools import cycle, pairwise
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -81,7 +81,7 @@ def table_of(rows: Sequence[Row], draw: Any) -> pa.Table:
         cuts = sorted({0, len(everything), *draw(st.lists(st.integers(0, len(everything)), max_size=4))})
         pieces = [
             pa.table({name: column.combine_chunks() for name, column in zip(t.column_names, t.columns, strict=True)})
-            for t in (table.slice(a, b - a) for a, b in itertools.pairwise(cuts))
+            for t in (table.slice(a, b - a) for a, b in pairwise(cuts))
         ]
         table = pa.concat_tables(pieces)
     return table.slice(len(before), len(rows))
@@ -170,10 +170,10 @@ def test_every_way_gives_the_same_shares_and_keeps_the_order(rows: list[Row], st
         for row in left_out:
             chunk.partitions[row] = (1 << 31) - 1
         assert set(chunk.rows_beyond(PARTITIONS)) == left_out, way
-        choices = iter(range(10_000))
+        choices = cycle(range(PARTITIONS))
         shares = [
             (share.partition, [int(row) for row in share.rows])
-            for share in chunk.shares(PARTITIONS, sticky_bytes, lambda choices=choices: next(choices) % PARTITIONS)
+            for share in chunk.shares(PARTITIONS, sticky_bytes, choices.__next__)
         ]
         by_partition: dict[int, list[int]] = {}
         for partition, taken in shares:
@@ -207,6 +207,14 @@ def test_bytes_of_a_fixed_size_strings_and_dictionaries_of_strings() -> None:
         assert [chunk.key(row) for row in range(2)] == [None, b"def"]
         assert [chunk.value(row) for row in range(2)] == [b"", None]
         assert list(chunk.partitions) == [2, 2]
+
+
+def test_pieces_with_dictionaries_of_their_own() -> None:
+    pieces = [pa.table({"value": pa.array(values).dictionary_encode()}) for values in (["a", "b", "a"], ["c", "a"])]
+    for table in (pa.concat_tables(pieces), pa.concat_tables(pieces).slice(1)):
+        (batch,) = record_arrow.slices(record_arrow.as_table(table), lambda: 10, 1 << 20)
+        chunk = record_arrow.column_chunk(batch, NOW_MS, -1)
+        assert [chunk.value(row) for row in range(chunk.count)] == [b"a", b"b", b"a", b"c", b"a"][-chunk.count :]
 
 
 def test_headers_beneath_a_null_are_none() -> None:

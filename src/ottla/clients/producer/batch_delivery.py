@@ -83,11 +83,13 @@ class BatchDelivery:
     producer. Any number may await it, once or again; one that is cancelled leaves the records on their way.
     """
 
-    __slots__ = ("_failures", "_pieces", "count")
+    __slots__ = ("_failures", "_pieces", "count", "is_cut_short")
 
     def __init__(self) -> None:
         self.count = 0
         """How many rows there are."""
+        self.is_cut_short = False
+        """Whether something stopped the producer before it had taken all rows; an iterable was read no further."""
         self._pieces: list[tuple[BatchOutcome, int, Sequence[int]]] = []
         self._failures: list[BatchFailure] = []
 
@@ -99,6 +101,15 @@ class BatchDelivery:
         """These rows were not even taken. For the producer."""
         if len(rows):
             self._failures.append(BatchFailure(error, rows))
+
+    def extend(self, other: "BatchDelivery") -> None:
+        """Rows of another that follow upon these. For the producer."""
+        for outcome, first_index, rows in other._pieces:
+            self._pieces.append((outcome, first_index, _shifted(rows, self.count)))
+        for error, rows in other._failures:
+            self._failures.append(BatchFailure(error, _shifted(rows, self.count)))
+        self.count += other.count
+        self.is_cut_short |= other.is_cut_short
 
     def missing(self, start: int) -> list[int]:
         """The rows from ``start`` on of which nothing was said. For the producer."""
@@ -144,12 +155,16 @@ class BatchDelivery:
         ]
         return BatchMetadata(placements, self.count)
 
-    def __await__(self) -> Generator[Any, None, BatchMetadata]:
+    async def settled(self) -> None:
+        """Wait until the outcome of all is known, and raise nothing of it."""
         for outcome, _, _ in self._pieces:
             while (pending := outcome.first_pending()) is not None:
                 future = asyncio.get_running_loop().create_future()
                 pending.add_waiter(0, partial(_wake, future))
-                yield from future
+                await future
+
+    def __await__(self) -> Generator[Any, None, BatchMetadata]:
+        yield from self.settled().__await__()
         return self.result()
 
     def add_done_callback(self, callback: Callable[["BatchDelivery"], object]) -> None:
@@ -173,6 +188,12 @@ class BatchDelivery:
 def _index(rows: Sequence[int]) -> Any:
     """For numpy, which takes a slice faster than the numbers in it."""
     return slice(rows.start, rows.stop) if isinstance(rows, range) else rows
+
+
+def _shifted(rows: Sequence[int], count: int) -> Sequence[int]:
+    if isinstance(rows, range):
+        return range(rows.start + count, rows.stop + count)
+    return [int(row) + count for row in rows]
 
 
 def _by_partition(placements: Sequence[Placement]) -> dict[TopicPartition, PartitionDelivery]:

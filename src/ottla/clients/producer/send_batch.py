@@ -95,6 +95,7 @@ class BatchSender:
         for chunk, failed in self._chunks(job, records) if table is None else self._table_chunks(job, table):
             error = await self._send_chunk(job, chunk, failed)
             if error is not None:
+                job.delivery.is_cut_short = True
                 if table is not None:
                     taken, job.delivery.count = job.delivery.count, table.num_rows
                     self._fail(job, error, range(taken, table.num_rows))
@@ -261,6 +262,19 @@ class BatchSender:
                 delivery.add(*sent.place, range(row, row + 1))
 
 
+def in_pieces(records: Any) -> Iterator[Any]:
+    """At least one piece: tables and lists as they are, and what may take its time to be read a chunk at a time."""
+    if isinstance(records, list | tuple) or _is_table(records):
+        yield records
+        return
+    is_empty = True
+    for items in take(records, _chunk_rows, _CHUNK_BYTES):
+        is_empty = False
+        yield items
+    if is_empty:
+        yield []
+
+
 def _chunk_rows() -> int:
     return _CHUNK_ROWS if KERNELS.is_loaded else _PLAIN_CHUNK_ROWS
 
@@ -272,10 +286,18 @@ def _rows_of(table: Any) -> Iterator[BatchRecord]:
         yield from record_arrow.records_of(batch)
 
 
+def _is_table(records: Any) -> bool:
+    if "pyarrow" not in sys.modules:
+        return False
+    from ottla.clients.producer import record_arrow
+
+    return record_arrow.is_table(records)
+
+
 def _table_of(records: Any) -> Any:
     """The Arrow table that this is, or None."""
-    if "pyarrow" not in sys.modules:
+    if not _is_table(records):
         return None
     from ottla.clients.producer import record_arrow
 
-    return record_arrow.as_table(records) if record_arrow.is_table(records) else None
+    return record_arrow.as_table(records)

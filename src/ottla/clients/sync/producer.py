@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ottla.clients.cluster.metadata import PartitionMetadata
     from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
     from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
+    from ottla.clients.producer.batch_delivery import BatchDelivery as AsyncBatchDelivery
+    from ottla.clients.sync.batch_delivery import BatchDelivery
     from ottla.common.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -76,8 +78,7 @@ class Producer:
         timestamp_ms: int | None = None,
     ) -> Delivery:
         """Send a record; waits for room only, ``max.block.ms`` at most (BufferExhaustedError)."""
-        if not self._is_open:
-            raise ClientClosedError("The producer is closed, or has not been started")
+        self._raise_if_closed()
         delivery = Delivery(self._runner)
         options = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
         self._handover.put(topic, value, options, delivery)
@@ -96,6 +97,24 @@ class Producer:
         """``send`` and wait for the record's outcome."""
         sent = self.send(topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms)
         return sent.result()
+
+    def send_batch(self, topic: str, records: Any, *, partition: int | None = None) -> "BatchDelivery":
+        """As the asyncio client's; an iterable is read in this thread, which waits while there is no memory."""
+        from ottla.clients.producer.send_batch import in_pieces
+        from ottla.clients.sync.batch_delivery import BatchDelivery
+
+        self._raise_if_closed()
+        whole: AsyncBatchDelivery | None = None
+        for piece in in_pieces(records):
+            sent = self._run(self._producer.send_batch(topic, piece, partition=partition))
+            if whole is None:
+                whole = sent
+            else:
+                whole.extend(sent)
+            if sent.is_cut_short:
+                break
+        assert whole is not None
+        return BatchDelivery(self._runner, whole)
 
     def flush(self) -> None:
         """Send all that waits at once, and return when the outcome of all that was sent before is known."""
@@ -156,6 +175,10 @@ class Producer:
                 self._runner.run(self._close(timeout_ms))
             finally:
                 self._runner.close()
+
+    def _raise_if_closed(self) -> None:
+        if not self._is_open:
+            raise ClientClosedError("The producer is closed, or has not been started")
 
     # In the loop's thread
 
