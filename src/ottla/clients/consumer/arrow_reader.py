@@ -101,5 +101,4 @@ async def arrow_batches(core: ConsumerCore, max_rows: int) -> AsyncGenerator[Any
         if table is None:
             await core.wait(None)
             continue
-        core.metrics.records_consumed += table.num_rows
         yield table

@@ -22,8 +22,8 @@ from ottla.clients.consumer.offset_reset_policy import (
     LATEST_TIMESTAMP,
     OffsetResetPolicy,
 )
-from ottla.clients.consumer.pace import Pace
 from ottla.clients.consumer.record_decoder import Deserialize, RecordDecoder
+from ottla.clients.consumer.record_source import RecordSource
 from ottla.clients.consumer.subscribed_topics import SubscribedTopics
 from ottla.clients.errors import IllegalStateError, InvalidConfigError, InvalidGroupIdError, KafkaTimeoutError
 from ottla.clients.serialization import as_deserializer, deserialize_bytes
@@ -79,9 +79,7 @@ class Consumer(Generic[K, V]):
         self._subscription = self._core.subscription
         self._buffer = self._core.buffer
         self._interceptors = Interceptors(interceptors)
-        self._max_records = self._config.max_poll_records
-        self._is_polling = False
-        self._pace = Pace(self._max_records)
+        self._source: RecordSource[K, V] = RecordSource(self._core, self._interceptors)
         names = [argument for argument in topics if isinstance(argument, str)]
         if names:
             self.subscribe(names, listener=listener)
@@ -178,43 +176,11 @@ class Consumer(Generic[K, V]):
         Positions move past what is returned. Raises what the group and the brokers have against going on, and
         RecordDeserializationError or CorruptFetchError at a record that cannot be read, until ``seek`` passes it.
         """
-        return await self._take(self._max_records, timeout_ms)
+        return await self._source.take(self._config.max_poll_records, timeout_ms)
 
     async def consume(self, max_records: int, timeout_ms: int) -> list[ConsumerRecord[K, V]]:
         """As ``poll``, but wait for ``max_records`` of them; fewer when the time is up."""
-        deadline_ms = self._core.now_ms() + timeout_ms if self._core.fetcher is not None else 0
-        records = await self._take(max_records, timeout_ms)
-        while len(records) < max_records and (left_ms := deadline_ms - self._core.now_ms()) > 0:
-            more = await self._take(max_records - len(records), left_ms)
-            if not more:
-                break
-            records += more
-        return records
-
-    async def _take(self, max_records: int, timeout_ms: int) -> list[ConsumerRecord[K, V]]:
-        core, buffer = self._core, self._buffer
-        self._begin_poll()
-        try:
-            deadline_ms: int | None = None
-            while True:
-                if core.attention():
-                    await core.attend()
-                records = buffer.take(max_records)
-                if buffer.has_room:
-                    core.fetch_more()
-                if records:
-                    core.metrics.records_consumed += len(records)
-                    if self._interceptors.has_consume:
-                        records = self._interceptors.on_consume(records)
-                    return records
-                now_ms = core.now_ms()
-                if deadline_ms is None:
-                    deadline_ms = now_ms + timeout_ms
-                if now_ms >= deadline_ms:
-                    return records
-                await core.wait(deadline_ms - now_ms)
-        finally:
-            self._is_polling = False
+        return await self._source.gather(max_records, timeout_ms)
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         return self._iterate()
@@ -230,20 +196,7 @@ class Consumer(Generic[K, V]):
 
         Positions follow the iterator, and the rest of it comes again when something else is called before its end.
         """
-        core, buffer = self._core, self._buffer
-        buffer.settle()
-        while not core.is_closed:
-            if core.attention():
-                await core.attend()
-            chunk = buffer.next_chunk(self._pace.next_size(core.metrics.last_poll_ms))
-            if buffer.has_room:
-                core.fetch_more()
-            if chunk is not None:
-                core.metrics.records_consumed += len(chunk.records)
-                return self._interceptors.on_each(chunk.iterator) if self._interceptors.has_consume else chunk.iterator
-            self._pace.pause()
-            await core.wait(None)
-        return None
+        return await self._source.next_records()
 
     def arrow(self, max_rows: int = 65_536) -> "AsyncIterator[pa.RecordBatch]":
         """Arrow batches of at most ``max_rows`` records of one partition, without a Python object a row.
@@ -254,11 +207,6 @@ class Consumer(Generic[K, V]):
         from ottla.clients.consumer.arrow_reader import arrow_batches
 
         return arrow_batches(self._core, max_rows)
-
-    def _begin_poll(self) -> None:
-        if self._is_polling:
-            raise IllegalStateError("Another task is polling this consumer; one does at a time")
-        self._is_polling = True
 
     # Positions
 
@@ -405,9 +353,8 @@ class Consumer(Generic[K, V]):
     def metrics(self) -> dict[str, float]:
         """Figures by Apache's names; rates and averages are over the consumer's life."""
         self._core.check_usable()
-        return self._core.metrics.snapshot(
-            self._subscription, self._core.isolation, self._buffer.size_in_bytes, self._core.now_ms()
-        )
+        core = self._core
+        return core.metrics.snapshot(self._subscription, self._buffer, core.isolation, core.now_ms())
 
 
 def _deserializer(given: object, configured: str | None) -> Deserialize | None:

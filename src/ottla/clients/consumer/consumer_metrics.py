@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ottla.clients.consumer.fetch_buffer import FetchBuffer
 from ottla.clients.consumer.offset_lookup import IsolationLevel
 from ottla.clients.consumer.subscription_state import SubscriptionState
 from ottla.common.topic_partition import TopicPartition
@@ -16,9 +17,7 @@ class ConsumerMetrics:
         "fetch_latency_total_ms",
         "fetches",
         "last_poll_ms",
-        "poll_idle_ms",
         "polls",
-        "records_consumed",
         "started_ms",
         "throttle_total_ms",
     )
@@ -30,9 +29,7 @@ class ConsumerMetrics:
         self.fetch_latency_max_ms = 0
         self.throttle_total_ms = 0
         self.bytes_consumed = 0
-        self.records_consumed = 0
         self.polls = 0
-        self.poll_idle_ms = 0
         self.last_poll_ms = now_ms
 
     def fetched(self, latency_ms: int, size_in_bytes: int, throttle_ms: int) -> None:
@@ -44,9 +41,10 @@ class ConsumerMetrics:
         self.bytes_consumed += size_in_bytes
 
     def snapshot(
-        self, subscription: SubscriptionState, isolation: IsolationLevel, buffered_bytes: int, now_ms: int
+        self, subscription: SubscriptionState, buffer: FetchBuffer, isolation: IsolationLevel, now_ms: int
     ) -> dict[str, float]:
         """All figures now."""
+        records_consumed = buffer.records_handed_out
         seconds = max(now_ms - self.started_ms, 1) / 1000
         lags = lags_of(subscription, isolation)
         figures: dict[str, float] = {
@@ -58,14 +56,14 @@ class ConsumerMetrics:
             "fetch-throttle-time-avg": self.throttle_total_ms / self.fetches if self.fetches else 0.0,
             "bytes-consumed-total": self.bytes_consumed,
             "bytes-consumed-rate": self.bytes_consumed / seconds,
-            "records-consumed-total": self.records_consumed,
-            "records-consumed-rate": self.records_consumed / seconds,
-            "records-per-request-avg": self.records_consumed / self.fetches if self.fetches else 0.0,
+            "records-consumed-total": records_consumed,
+            "records-consumed-rate": records_consumed / seconds,
+            "records-per-request-avg": records_consumed / self.fetches if self.fetches else 0.0,
             "records-lag-max": max(lags.values(), default=0),
             "last-poll-seconds-ago": (now_ms - self.last_poll_ms) / 1000,
             "poll-total": self.polls,
             "assigned-partitions": len(subscription.partitions),
-            "buffered-bytes": buffered_bytes,
+            "buffered-bytes": buffer.size_in_bytes,
         }
         figures |= {f"records-lag{{{partition}}}": lag for partition, lag in lags.items()}
         return figures

@@ -40,7 +40,16 @@ class Chunk:
 class FetchBuffer:
     """Answers come in by ``add``; records go out by ``take``, or by ``next_chunk`` and ``settle``."""
 
-    __slots__ = ("_bytes_by_node", "_chunk", "_decoder", "_order", "_queues", "_subscription", "has_room")
+    __slots__ = (
+        "_bytes_by_node",
+        "_chunk",
+        "_decoder",
+        "_order",
+        "_queues",
+        "_subscription",
+        "has_room",
+        "records_handed_out",
+    )
 
     def __init__(self, subscription: SubscriptionState, decoder: RecordDecoder) -> None:
         self._subscription = subscription
@@ -49,6 +58,7 @@ class FetchBuffer:
         self._order: deque[TopicPartition] = deque()
         self._bytes_by_node: dict[int, int] = {}
         self._chunk: Chunk | None = None
+        self.records_handed_out = 0
         self.has_room = True
         """Set whenever an answer left; whoever plans fetches clears it."""
 
@@ -123,16 +133,19 @@ class FetchBuffer:
             finally:
                 self.advance(fetch)
             taken += records
+        self.records_handed_out += len(taken)
         return taken
 
     def take_by(self, read: Callable[[CompletedFetch], T | None]) -> T | None:
         """What ``read`` makes of the next answers, at the first that gives something; positions move past it."""
         self.settle()
         while (fetch := self.front()) is not None:
+            before = fetch.records_taken
             try:
                 made = read(fetch)
             finally:
                 self.advance(fetch)
+                self.records_handed_out += fetch.records_taken - before
             if made is not None:
                 return made
         return None
@@ -145,6 +158,7 @@ class FetchBuffer:
             records = self._decoder.take(fetch, max_records)
             if records:
                 self._chunk = Chunk(fetch, records, offset)
+                self.records_handed_out += len(records)
                 return self._chunk
             self.advance(fetch)
         return None
@@ -172,6 +186,7 @@ class FetchBuffer:
         left = length_hint(chunk.iterator)
         if left:
             fetch.put_back(left)
+            self.records_handed_out -= left
             deque(chunk.iterator, maxlen=0)  # whoever holds it must not go on
         if self._is_current(chunk):
             self.advance(fetch)
