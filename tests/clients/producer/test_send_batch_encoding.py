@@ -1,7 +1,7 @@
 """What ``send_batch`` makes of tables and lists: the same bytes as one by one, by every way there is."""
 
-from itertools import cycle, pairwise
 from collections.abc import Sequence
+from itertools import cycle, pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa

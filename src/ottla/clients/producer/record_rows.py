@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from ottla.clients.producer.batch_record import BatchRecord, as_batch_record
@@ -16,6 +17,9 @@ _TAKEN_AT_ONCE: Final = 64
 """So many items may be read beyond what was wanted."""
 _COLUMNS_MIN: Final = 64
 """Fewer rows are encoded as fast by Python."""
+
+_KEY: Final = itemgetter(0)
+_VALUE: Final = itemgetter(1)
 
 
 class RowReader:
@@ -37,7 +41,7 @@ class RowReader:
         if kinds == {bytes} and not has_serializers:
             return ReadRows(_chunk(None, items, now_ms, partition, None), {})
         if kinds == {tuple} and not has_serializers and set(map(len, items)) == {2}:
-            keys, values = zip(*items, strict=True)
+            keys, values = list(map(_KEY, items)), list(map(_VALUE, items))
             if set(map(type, keys)) | set(map(type, values)) <= {bytes, type(None)}:
                 return ReadRows(_chunk(keys, values, now_ms, partition, None), {})
         return self._read(items, now_ms, partition)

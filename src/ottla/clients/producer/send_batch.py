@@ -26,7 +26,7 @@ from ottla.records.batch import HEADER_BYTES
 
 BATCH_BYTES: Final = 256 * 1024
 """Batches are this large even if ``batch.size`` is less: that is how long to wait for more, and here all is there."""
-_CHUNK_ROWS: Final = 64 * 1024
+_CHUNK_ROWS: Final = 32 * 1024
 _PLAIN_CHUNK_ROWS: Final = 4 * 1024
 """Without compiled code, so that the loop is not held up for long."""
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
