@@ -172,6 +172,12 @@ class TestDescribing:
     def test_several_groups(self, beside: Beside) -> None:
         beside.same("consumer-groups", "--describe", "--group", "idle", "--group", "long", "--group", "idle-too")
 
+    def test_all_groups(self, beside: Beside) -> None:
+        for more in ([], ["--members"], ["--state"]):
+            beside.same("consumer-groups", "--describe", "--all-groups", *more, normal=_ids)
+        planned = ("--reset-offsets", "--all-groups", "--all-topics", "--to-current", "--dry-run", "--export")
+        beside.same("consumer-groups", *planned, normal=sorted_lines)
+
     @pytest.mark.parametrize(
         ("protocol", "configs"),
         [("classic", {}), ("consumer", {}), ("classic", {"group.instance.id": "static"})],

@@ -1,6 +1,9 @@
 """``ottla delete-records``: delete the records before an offset, as kafka-delete-records.sh.
 
 The file says which: {"partitions": [{"topic": "orders", "partition": 0, "offset": 42}], "version": 1}.
+Once the file is understood the exit code is 0, as with that tool, whatever becomes of the partitions; with --json it
+is 1 if something failed.
+
 With --json: [{"topic", "partition", "low_watermark", "error"}], one of the last two null.
 """
 
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.cli.arguments import command_parser, require
 from ottla.cli.connection import add_connection, client_properties, with_admin
-from ottla.cli.errors import CommandError
+from ottla.cli.errors import CommandError, hint_of, message_of, tell
 from ottla.cli.output import Output, Table
 
 if TYPE_CHECKING:
@@ -31,13 +34,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Delete the records, return the exit code: 0 even if some partitions failed, as with Apache's tool."""
+    """Delete the records, return the exit code: 0 even if all partitions failed, as with Apache's tool."""
     options = parser().parse_args(arguments)
     require(options, "bootstrap-server", "offset-json-file")
     with open(options.offset_json_file, encoding="utf-8") as stream:
         offsets = read_offsets(stream.read())
     output = Output.of(options)
-    failed = with_admin(client_properties(options), lambda admin: _delete(admin, offsets, output))
+    from ottla.common.errors import KafkaError
+
+    try:
+        failed = with_admin(client_properties(options), lambda admin: _delete(admin, offsets, output))
+    except KafkaError as error:
+        tell("delete-records", message_of(error), hint_of(error))
+        failed = True
     return 1 if failed and output.as_json else 0
 
 
