@@ -54,7 +54,8 @@ def test_the_users_end() -> None:
     assert state_of(view(error=TopicAuthorizationError("no"))) is HealthState.FAILED
     assert state_of(view(assigned=False)) is HealthState.NOT_SUBSCRIBED
     assert state_of(view(last_poll_ms=-300_000)) is HealthState.POLL_NOT_CALLED
-    assert state_of(view(has_records=True)) is HealthState.POLL_NOT_CALLED
+    assert state_of(view(has_records=True)) is HealthState.FETCHING
+    assert state_of(view(has_records=True, last_poll_ms=90_000)) is HealthState.POLL_NOT_CALLED
     paused = view()
     paused.subscription.pause(P)
     assert state_of(paused) is HealthState.ALL_PAUSED

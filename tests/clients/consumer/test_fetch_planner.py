@@ -104,3 +104,20 @@ def test_no_more_than_the_configured_bytes_wait(answers: list[tuple[int, int]]) 
         assert buffer.bytes_from(0) <= 600 + largest, "one batch may be larger than what is asked for"
         if index:
             buffer.take(index)
+
+
+def test_paused_partitions_do_not_starve_their_neighbours() -> None:
+    subscription, buffer = subscribed(PARTITIONS[:2])
+    metadata = cluster({0: 0, 1: 0})
+    answer = SimulatedLog(PARTITIONS[0], [Step(0, 5)] * 3).fetch(0, 1 << 20, committed=False, node_id=0)
+    assert buffer.add(answer)
+    limit = answer.size_in_bytes + 10
+    assert plan(subscription, buffer, metadata, fetch_max_bytes=limit).fetches == [], "it comes out soon"
+    subscription.pause(PARTITIONS[0])
+    (fetch,) = plan(subscription, buffer, metadata, fetch_max_bytes=limit).fetches
+    assert list(fetch.partitions) == [PARTITIONS[1]]
+    assert fetch.max_bytes == limit
+    assert buffer.size_in_bytes == 0
+    subscription.resume(PARTITIONS[0])
+    (fetch,) = plan(subscription, buffer, metadata, fetch_max_bytes=limit).fetches
+    assert fetch.partitions[PARTITIONS[0]].fetch_offset == 0, "and is fetched again"

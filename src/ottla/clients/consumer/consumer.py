@@ -1,9 +1,19 @@
 """The consumer: records of topics, in each partition's order, from where the group left off."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from ottla.clients.consumer.consumer_core import ConsumerCore
 from ottla.clients.consumer.consumer_metrics import lags_of
@@ -41,6 +51,9 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
+Topic: TypeAlias = str | Mapping[str, object]
+MakesData: TypeAlias = Callable[[str, bytes], T] | Callable[[bytes], T]
 
 
 class Consumer(Generic[K, V]):
@@ -53,9 +66,27 @@ class Consumer(Generic[K, V]):
     topics come and go, and ``token_provider`` gives OAUTHBEARER its tokens.
     """
 
+    @overload
+    def __init__(
+        self, *topics: Topic, key_deserializer: MakesData[K], value_deserializer: MakesData[V], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[bytes, V]", *topics: Topic, value_deserializer: MakesData[V], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[K, bytes]", *topics: Topic, key_deserializer: MakesData[K], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(self: "Consumer[bytes, bytes]", *topics: Topic, **settings: Any) -> None: ...
+
     def __init__(
         self,
-        *topics: str | Mapping[str, object],
+        *topics: Topic,
         key_deserializer: object = None,
         value_deserializer: object = None,
         interceptors: Sequence[object] = (),
@@ -136,7 +167,10 @@ class Consumer(Generic[K, V]):
         self._core.assigned()
 
     def unsubscribe(self) -> Awaitable[None]:
-        """Give everything back. The group is left in the background; await the result to see that through."""
+        """Give everything back. The group is left in the background; await the result to see that through.
+
+        ``subscribe`` may follow at once, ``assign`` when the group was left.
+        """
         return self._core.unsubscribed()
 
     def subscription(self) -> frozenset[str]:

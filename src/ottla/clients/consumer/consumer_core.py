@@ -164,7 +164,10 @@ class ConsumerCore:
         try:
             await membership.leave()
         finally:
-            self.subscription.unsubscribe()
+            if self._wanted is None:
+                self.subscription.unsubscribe()
+            else:  # subscribed to something else meanwhile
+                self.subscription.assign_from_group(())
             self.buffer.clear()
 
     def changed(self) -> None:

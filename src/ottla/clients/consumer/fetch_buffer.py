@@ -235,6 +235,17 @@ class FetchBuffer:
         if partition in self._order:
             self._order.remove(partition)
 
+    def make_room(self, node_id: int) -> None:
+        """Forget what waits of this node's answers and may not be handed out, unless something else waits that may.
+
+        What is paused for long must not keep its neighbours from being fetched; it is fetched again when it is resumed.
+        """
+        of_node = [partition for partition, queue in self._queues.items() if queue[0].node_id == node_id]
+        states = [self._subscription.get(partition) for partition in of_node]
+        if not any(state is not None and state.is_fetchable for state in states):
+            for partition in of_node:
+                self.drop(partition)
+
     def retain_assigned(self) -> None:
         """Forget what waits of partitions that are not assigned any more."""
         for partition in list(self._queues):

@@ -50,7 +50,7 @@ def plan_fetches(
 
     A node whose answers wait is asked for what is left of ``fetch.max.bytes``, and for nothing while that is less than
     half: small fetches are dear, and a large one comes soon. So no more than ``fetch.max.bytes`` of a node wait,
-    except for a single batch that is larger.
+    except for a single batch that is larger. If all that waits is paused it makes room.
     """
     fetches: dict[int, dict[TopicPartition, PartitionFetch]] = {}
     leaderless = []
@@ -69,9 +69,12 @@ def plan_fetches(
                 max_partition_fetch_bytes,
             )
     planned = []
+    enough = (fetch_max_bytes + 1) // 2
     for node_id, partitions in fetches.items():
+        if fetch_max_bytes - buffer.bytes_from(node_id) < enough:
+            buffer.make_room(node_id)
         room = fetch_max_bytes - buffer.bytes_from(node_id)
-        if room >= (fetch_max_bytes + 1) // 2:
+        if room >= enough:
             planned.append(NodeFetch(node_id, partitions, room))
     return FetchPlan(planned, leaderless)
 

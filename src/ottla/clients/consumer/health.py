@@ -15,6 +15,8 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 
+SILENCE_MS: Final = 1_000
+"""How long a poll may be ago before it is missed."""
 SHOWN_MAX: Final = 3
 """How many partitions a sentence names."""
 
@@ -146,7 +148,10 @@ def _group(view: HealthView) -> ConsumerHealth | None:
 def _records_wait(view: HealthView) -> ConsumerHealth | None:
     if not view.has_records:
         return None
-    return ConsumerHealth(HealthState.POLL_NOT_CALLED, "Records wait to be polled.")
+    silent_ms = view.now_ms - view.last_poll_ms
+    if silent_ms < SILENCE_MS:
+        return ConsumerHealth(HealthState.FETCHING, "Records are there and are being polled.")
+    return ConsumerHealth(HealthState.POLL_NOT_CALLED, f"Records wait; nobody has polled for {_seconds(silent_ms)}.")
 
 
 def _all_paused(view: HealthView) -> ConsumerHealth | None:

@@ -4,9 +4,10 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from ottla.clients.consumer.consumer import Consumer as AsyncConsumer
+from ottla.clients.consumer.consumer import MakesData, Topic
 from ottla.clients.consumer.consumer_record import ConsumerRecord
 from ottla.clients.consumer.membership import CommitCallback
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
@@ -56,7 +57,25 @@ class Consumer(Generic[K, V]):
 
     __slots__ = ("_consumer", "_is_closed", "_runner")
 
-    def __init__(self, *topics: str | Mapping[str, object], **keywords: Any) -> None:
+    @overload
+    def __init__(
+        self, *topics: Topic, key_deserializer: MakesData[K], value_deserializer: MakesData[V], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[bytes, V]", *topics: Topic, value_deserializer: MakesData[V], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[K, bytes]", *topics: Topic, key_deserializer: MakesData[K], **settings: Any
+    ) -> None: ...
+
+    @overload
+    def __init__(self: "Consumer[bytes, bytes]", *topics: Topic, **settings: Any) -> None: ...
+
+    def __init__(self, *topics: Topic, **keywords: Any) -> None:
         """As the asyncio client's; InvalidConfigError."""
         self._runner = Runner()
         self._is_closed = False
