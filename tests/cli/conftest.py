@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.beside import Beside
+from tests.cli.streams import Streams
 from tests.clients.conftest import PROPERTIES, pytest_collection_modifyitems, topic
 from tests.interop.cluster import CLUSTERS, running_node
 from tests.node import Node
@@ -45,3 +46,9 @@ def written(tmp_path: Path) -> Callable[[str, str], str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def streams(kafka: Node, oracle: Oracle) -> Streams:
+    """As `beside`, for commands that read or print for long."""
+    return Streams(kafka.bootstrap, oracle)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from select import select
 from typing import Final
 
 _CHUNK_BYTES: Final = 1 << 16
@@ -25,8 +26,10 @@ async def input_chunks(descriptor: int = 0) -> AsyncIterator[bytes]:
         while True:
             if is_watched:
                 await ready.wait()
+                ready.clear()
+                if not select([descriptor], [], [], 0)[0]:
+                    continue  # it was set again before the last piece was read; to read now would stop the loop
             chunk = os.read(descriptor, _CHUNK_BYTES)
-            ready.clear()
             if not chunk:
                 return
             yield chunk
