@@ -57,7 +57,7 @@ def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
     assert [fetch.node_id for fetch in plan(subscription, buffer, metadata, busy_nodes={0}).fetches] == [1]
 
 
-def test_what_is_paused_in_flight_unvalidated_or_full_is_left_out() -> None:
+def test_what_is_paused_in_flight_or_unvalidated_is_left_out_and_a_full_partition_holds_its_node() -> None:
     subscription, buffer = subscribed(PARTITIONS)
     metadata = cluster(dict.fromkeys(range(4), 0))
     subscription.pause(PARTITIONS[0])
@@ -67,12 +67,13 @@ def test_what_is_paused_in_flight_unvalidated_or_full_is_left_out() -> None:
     subscription.seek(PARTITIONS[2], 5, 0)
     note_leaders(subscription, metadata)
     assert subscription.state(PARTITIONS[2]).fetch_state is FetchState.AWAIT_VALIDATION
-    (fetch,) = plan(subscription, buffer, metadata).fetches
-    assert list(fetch.partitions) == [PARTITIONS[3]]
-    assert plan(subscription, buffer, metadata, in_flight={PARTITIONS[3]}).fetches == []
+    assert plan(subscription, buffer, metadata).fetches == [], "two answers of a partition wait"
     buffer.take(2)
     (fetch,) = plan(subscription, buffer, metadata).fetches
+    assert list(fetch.partitions) == [PARTITIONS[1], PARTITIONS[3]]
     assert fetch.partitions[PARTITIONS[1]].fetch_offset == 4, "fetched ahead, from the end of what waits"
+    (fetch,) = plan(subscription, buffer, metadata, in_flight={PARTITIONS[3]}).fetches
+    assert list(fetch.partitions) == [PARTITIONS[1]]
 
 
 def test_a_preferred_replica_is_read_while_the_leader_says_so() -> None:

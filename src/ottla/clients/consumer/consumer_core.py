@@ -139,6 +139,7 @@ class ConsumerCore:
 
     def assigned(self) -> None:
         """The user assigned partitions."""
+        self._clear_error()
         self.buffer.settle()
         self.buffer.retain_assigned()
         self._wanted = None
@@ -147,6 +148,7 @@ class ConsumerCore:
 
     def unsubscribed(self) -> Awaitable[None]:
         """The user wants nothing any more; what this returns ends when the group was left."""
+        self._clear_error()
         self.buffer.settle()
         was_member = self.subscription.is_group_managed and self.membership is not None and not self._has_news
         self._has_news = False
@@ -159,6 +161,10 @@ class ConsumerCore:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
+
+    def _clear_error(self) -> None:
+        if self.fetcher is not None:
+            self.fetcher.clear_error()
 
     async def _leave(self, membership: Membership) -> None:
         try:
@@ -186,6 +192,7 @@ class ConsumerCore:
     def moved(self, partition: TopicPartition) -> None:
         """The user moved a position."""
         self.buffer.drop(partition)
+        self._clear_error()
         self.changed()
 
     def fetch_more(self) -> None:

@@ -46,20 +46,26 @@ def plan_fetches(
     fetch_max_bytes: int,
     max_partition_fetch_bytes: int,
 ) -> FetchPlan:
-    """One request a node that has none in flight, for each partition that may be read and of which too little waits.
+    """One request a node that has none in flight, for each partition that may be read.
 
+    A node is left alone while as much as may wait of one of its partitions does: without that partition the others, if
+    nothing is written to them, would keep the node's only request waiting for ``fetch.max.wait.ms``.
     A node whose answers wait is asked for what is left of ``fetch.max.bytes``, and for nothing while that is less than
     half: small fetches are dear, and a large one comes soon. So no more than ``fetch.max.bytes`` of a node wait,
     except for a single batch that is larger. If all that waits is paused it makes room.
     """
     fetches: dict[int, dict[TopicPartition, PartitionFetch]] = {}
     leaderless = []
+    full_nodes = set()
     for partition, state in subscription.fetchable():
-        if partition in in_flight or (offset := buffer.expected_offset(partition)) is None:
+        if partition in in_flight:
             continue
         node_id = _node(partition, state, metadata, now_ms)
+        offset = buffer.expected_offset(partition)
         if node_id < 0:
             leaderless.append(partition)
+        elif offset is None:
+            full_nodes.add(node_id)
         elif node_id not in busy_nodes:
             assert state.position is not None
             fetches.setdefault(node_id, {})[partition] = PartitionFetch(
@@ -71,6 +77,8 @@ def plan_fetches(
     planned = []
     enough = (fetch_max_bytes + 1) // 2
     for node_id, partitions in fetches.items():
+        if node_id in full_nodes:
+            continue
         if fetch_max_bytes - buffer.bytes_from(node_id) < enough:
             buffer.make_room(node_id)
         room = fetch_max_bytes - buffer.bytes_from(node_id)

@@ -104,6 +104,10 @@ class Fetcher:
             self._error = error
         self._on_event()
 
+    def clear_error(self) -> None:
+        """The user did something about it; if that was not enough, it comes again."""
+        self._error = None
+
     def on_positions_changed(self) -> None:
         """See UpdaterOwner."""
         self._on_event()
