@@ -17,7 +17,7 @@ from ottla.common.errors import ApiError, InvalidConfigError
 from tests.cli.terminal import command, run_in_terminal, run_piped
 from tests.node import Node
 
-HEAVY = ("rich", "numpy", "pyarrow", "ssl", "numba", "asyncio", "ottla.protocol", "ottla.server")
+HEAVY = ("rich", "numpy", "pyarrow", "ssl", "numba", "asyncio", "ottla.protocol.messages", "ottla.server")
 
 
 def test_the_help_names_every_command_in_its_group(capsys: pytest.CaptureFixture[str]) -> None:
