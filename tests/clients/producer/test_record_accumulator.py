@@ -131,6 +131,31 @@ def test_without_idempotence_one_in_flight_keeps_the_order_and_loses_nothing(his
         assert list(dict.fromkeys(log.values)) == [value for value, _ in sent]
 
 
+def test_without_sequences_the_parts_of_a_batch_keep_their_order_as_well() -> None:
+    world = World(idempotent=False, max_in_flight=1, message_max_bytes=200, batch_size=800)
+    for _ in range(20):
+        assert world.send(0, 50)
+    world.settle()
+    assert world.metrics.batch_splits > 0
+    check_all_delivered_once_in_order(world)
+
+
+def test_what_lingers_goes_along_with_others_unless_the_node_is_busy_and_it_is_nearly_empty() -> None:
+    def world() -> World:
+        made = World(partitions=6, buffer_memory=10_000, idempotent=False)
+        filled(made, 3)
+        assert made.send(2, 8)  # nearly empty
+        assert made.send(4, 70)  # more than half full
+        return made
+
+    taken = world().accumulator.drain(0, 1000, 0)
+    assert [batch.topic_partition.partition for batch in taken] == [0, 2, 4]
+    taken = world().accumulator.drain(0, 1000, 0, takes_all=False)
+    assert [batch.topic_partition.partition for batch in taken] == [0, 4]
+    taken = world().accumulator.drain(0, 1000, 5, takes_all=False)
+    assert [batch.topic_partition.partition for batch in taken] == [0, 2, 4], "it has lingered"
+
+
 def filled(world: World, count: int) -> None:
     for _ in range(count):
         assert world.send(0, 90)
@@ -248,19 +273,25 @@ def test_a_duplicate_that_the_broker_has_forgotten_the_place_of_is_delivered() -
     assert world.sent[0][0][1].result().offset == -1
 
 
-@pytest.mark.parametrize("late", [PartitionAnswer(base_offset=0), PartitionAnswer(ErrorCode.NETWORK_EXCEPTION)])
-def test_an_answer_after_the_batch_was_given_up_changes_nothing(late: PartitionAnswer) -> None:
+@pytest.mark.parametrize("arrives", [True, False])
+def test_an_answer_after_the_batch_was_given_up_changes_nothing(arrives: bool) -> None:
     world = World(delivery_timeout_ms=100)
     assert world.send(0, 20)
-    world.now_ms = 5
+    world.settle()
+    began_ms = world.now_ms
+    assert world.send(0, 20)
+    world.now_ms = began_ms + 5
     world.run()
-    batches, _ = world.wire[0].popleft()
-    world.now_ms = 105
+    world.now_ms = began_ms + 105
     world.run()
-    delivery = world.sent[0][0][1]
+    delivery = world.sent[0][1][1]
     assert isinstance(delivery.exception(), KafkaTimeoutError)
-    world.completer.complete(batches[0], late, world.now_ms)
+    if arrives:
+        world.answer(0)
+    else:
+        world.disconnect(0, 0)
     assert isinstance(delivery.exception(), KafkaTimeoutError)
     assert world.send(0, 20)
     world.settle()
-    assert world.sent[0][1][1].exception() is None
+    assert world.sent[0][2][1].exception() is None
+    assert world.metrics.record_retries == 0, "it knew that there might be a gap"
