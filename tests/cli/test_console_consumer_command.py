@@ -84,10 +84,10 @@ def test_the_same_numbers(streams: Streams) -> None:
     [
         ("Exactly one of the following arguments is required: [topic], [include]", []),
         ("Exactly one of the following", ["--topic", "a", "--include", "b"]),
-        ("The topic is required when partition is specified.", ["--include", "a", "--partition", "1"]),
-        ("The partition is required when offset is specified.", ["--topic", "a", "--offset", "1"]),
+        ("The topic is required when partition is specified", ["--include", "a", "--partition", "1"]),
+        ("The partition is required when offset is specified", ["--topic", "a", "--offset", "1"]),
         (
-            "Options from-beginning and offset cannot be specified together.",
+            "Options from-beginning and offset cannot be specified together",
             ["--topic", "a", "--partition", "0", "--offset", "1", "--from-beginning"],
         ),
         (
@@ -95,7 +95,7 @@ def test_the_same_numbers(streams: Streams) -> None:
             ["--topic", "a", "--partition", "0", "--offset=-3"],
         ),
         (
-            "Options group and partition cannot be specified together.",
+            "Options group and partition cannot be specified together",
             ["--topic", "a", "--partition", "0", "--group", "g"],
         ),
         ("do not match", ["--topic", "a", "--group", "g", "--command-property", "group.id=h"]),

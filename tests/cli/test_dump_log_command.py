@@ -91,9 +91,9 @@ def _named(directory: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
 )
 def test_a_partition(files: Path, oracle: Oracle, options: list[str]) -> None:
     printed = _same(oracle, "--files", _named(files / f"{TOPIC}-0"), *options)
-    assert (
-        printed.count("Dumping ") == 5 or not (files / f"{TOPIC}-0").joinpath("00000000000000000000.txnindex").exists()
-    )
+    assert {line.rpartition(".")[2] for line in printed.splitlines() if line.startswith("Dumping ")} == {
+        suffix.removeprefix(".") for suffix in SUFFIXES
+    }
 
 
 @pytest.mark.oracle
@@ -174,10 +174,9 @@ class TestDamage:
             ours, theirs = _ours(*arguments), oracle.run(MAIN, *arguments)
             assert ours.code == theirs.returncode == 1, theirs
             assert ours.stderr.count("\n") == 1
-        ours, theirs = _ours(), oracle.run(MAIN, fresh=True)
-        assert ours.code == theirs.returncode == 1
+        ours = _ours()
+        assert ours.code == oracle.run(MAIN, fresh=True).returncode == 1
         assert 'Missing required argument "[files]"' in ours.stderr
-        assert 'Missing required argument "[files]"' in theirs.stderr
 
 
 def test_json(files: Path) -> None:
