@@ -5,14 +5,17 @@ All send one by one with acks=all, idempotent, and let batches linger for 5 ms, 
 
 import asyncio
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 BOUND_S = 300
+COMPILED = Path(__file__).parents[2] / "build/compiled"
 LINGER_MS = 5
 KEYS = [b"%08d" % number for number in range(1_000)]
 
@@ -27,9 +30,11 @@ class Load(NamedTuple):
 
 
 def measure(client: str, **plan: Any) -> Load:
-    """Run a producer's process to its end."""
+    """Run a producer's process to its end; Ottla's as a wheel installs it, if that was built (make build/compiled)."""
     command = [sys.executable, "-m", "bench.clients.producers", json.dumps({"client": client, **plan})]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BOUND_S)
+    paths = [str(COMPILED), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | ({"PYTHONPATH": os.pathsep.join(paths)} if COMPILED.is_dir() else {})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BOUND_S, env=environment)
     if done.returncode:
         raise RuntimeError(f"{client} failed:\n{done.stderr[-2000:]}")
     return Load(**json.loads(done.stdout))
