@@ -98,7 +98,11 @@ class FetchAnswers:
                     buffered_bytes += fetch.size_in_bytes
                 continue
             self.last_codes[partition] = code
-            if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if code == ErrorCode.OFFSET_OUT_OF_RANGE and state.preferred_read_replica >= 0:
+                state.preferred_read_replica = -1  # the leader may have it
+                error = None
+            elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                back_off.append(partition)
                 error = self._out_of_range(partition, state, offset)
             elif code in STALE_METADATA_CODES or code in PASSING_CODES:
                 is_stale |= code in STALE_METADATA_CODES
@@ -140,10 +144,7 @@ class FetchAnswers:
         )
 
     def _out_of_range(self, partition: TopicPartition, state: PartitionState, offset: int) -> KafkaError | None:
-        """Reset, unless another replica may know better or what was asked for is not the position."""
-        if state.preferred_read_replica >= 0:
-            state.preferred_read_replica = -1
-            return None
+        """Reset, unless what was asked for is not the position: then what waits before it comes first."""
         if state.position is None or not state.has_valid_position or state.position.offset != offset:
             return None
         if self._subscription.default_reset.is_none:
