@@ -47,7 +47,7 @@ class BufferPool:
         return True
 
     def wait(self, size_bytes: int, on_granted: Callable[[], None]) -> MemoryWaiter:
-        """Queue for memory; ``on_granted`` is called, from ``release`` or ``cancel``, when the waiter has it."""
+        """Queue for memory that ``try_take`` did not give; ``on_granted`` is called from ``release`` or ``cancel``."""
         assert size_bytes <= self.total_bytes, "what never fits is refused before"
         waiter = MemoryWaiter(size_bytes, on_granted)
         self._waiters.append(waiter)

@@ -332,15 +332,13 @@ class RecordAccumulator:
 
     def expired(self, now_ms: int) -> list[ProducerBatch]:
         """The batches that took longer than ``delivery.timeout.ms``, waiting or in flight."""
-        created_before_ms = now_ms - self._config.delivery_timeout_ms
-        found: list[ProducerBatch] = []
-        for queue in {**self._in_flight, **self._active}:
-            for batch in (*queue.in_flight, *queue.batches):
-                if batch.created_ms > created_before_ms:
-                    break
-                if not batch.is_done:
-                    found.append(batch)
-        return found
+        # Of a partition, not in the order of their age: a retried one may be behind one that was sent after it.
+        return [
+            batch
+            for queue in {**self._in_flight, **self._active}
+            for batch in (*queue.in_flight, *queue.batches)
+            if self.has_timed_out(batch, now_ms) and not batch.is_done
+        ]
 
     def next_expiry_ms(self) -> int:
         """When the next one will have."""
