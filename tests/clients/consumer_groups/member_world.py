@@ -92,6 +92,7 @@ class MemberWorld:
     def send(self) -> None:
         """The driver's background task looks at the machine."""
         self.machine.needs_user()
+        self.machine.is_session_over(self.now_ms)
         while (request := self.machine.next_request(self.now_ms)) is not None:
             self.in_flight.append(request)
             assert len(self.in_flight) < 50, "the machine sends without end"

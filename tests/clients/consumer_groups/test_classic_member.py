@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.clients.consumer.assignors.range import RangeAssignor
 from ottla.clients.consumer.assignors.registry import make_assignors
 from ottla.clients.consumer.classic.generation import ClassicSettings, ClassicState
 from ottla.clients.consumer.classic.member import ClassicMember
 from ottla.clients.consumer.membership import MembershipState, Subscription
 from ottla.clients.consumer.poll_watch import PollWatch
-from ottla.clients.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError
+from ottla.clients.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalStateError,
+    RebalanceInProgressError,
+)
 from ottla.common.error_code import ErrorCode
 from ottla.common.topic_partition import TopicPartition
 from ottla.protocol.consumer_protocol import decode_subscription, encode_assignment
@@ -334,6 +340,50 @@ def test_an_error_that_no_retry_heals_is_told_and_the_member_tries_again() -> No
     assert error is not None
     assert error.code == ErrorCode.GROUP_MAX_SIZE_REACHED
     script.join()
+
+
+def test_a_coordinator_that_is_silent_is_looked_for_again() -> None:
+    script = Script()
+    script.join()
+    script.world.now_ms += 300
+    lost = script.next(HeartbeatRequest)
+    deadline_ms = script.member.deadline_ms(script.world.now_ms)
+    assert not script.member.is_session_over(deadline_ms - 1)
+    script.world.now_ms = deadline_ms
+    assert script.member.is_session_over(deadline_ms)
+    assert not script.member.is_session_over(deadline_ms), "once"
+    script.world.now_ms += 100
+    script.answer(script.next(HeartbeatRequest), HeartbeatResponse())
+    script.answer(lost, HeartbeatResponse())
+    assert script.state() is MembershipState.STABLE
+
+
+@pytest.mark.parametrize("method", ["subscription_user_data", "assign", "on_assignment"])
+def test_what_an_assignor_of_the_users_raises_is_told(method: str) -> None:
+    def raises(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    bad = type("Bad", (RangeAssignor,), {method: raises})()
+    member = ClassicMember(ClassicSettings("g", (bad,), "static"), PollWatch(MAX_POLL_INTERVAL_MS))
+    world = Script().world
+    member.update_metadata(world.metadata())
+    member.start(Subscription(frozenset({"a"})), 1000)
+    join = member.next_request(1000)
+    if isinstance(join, JoinGroupRequest):
+        members = [JoinGroupResponseMember(member_id="me", metadata=join.protocols[0].metadata)]
+        joined = JoinGroupResponse(generation_id=1, member_id="me", leader="me", protocol_name="range", members=members)
+        member.handle_response(join, joined, 1000)
+        member.lead(world.metadata())
+        sync = member.next_request(1000)
+        if isinstance(sync, SyncGroupRequest):
+            member.handle_response(sync, SyncGroupResponse(assignment=sync.assignments[0].assignment), 1000)
+    assert member.needs_user()
+    error = member.take_error()
+    assert isinstance(error, IllegalStateError)
+    assert "ZeroDivisionError('oh')" in str(error)
+    assert isinstance(error.__cause__, ZeroDivisionError)
+    again = member.next_request(2000)
+    assert isinstance(again, JoinGroupRequest) == (method == "assign"), "it goes on, or fails again"
 
 
 def test_a_coordinator_that_moved_is_looked_up() -> None:

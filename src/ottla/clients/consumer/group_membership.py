@@ -65,12 +65,15 @@ class GroupMembership:
         self._needs_user = False
         self._wanted: Collection[str] | None = ()
         self._is_closed = False
+        self._is_leaving = False
+        self._crash: BaseException | None = None
+        """A bug of ours in the background, for the user to see."""
         client.on_update(self._on_metadata)
 
     @property
     def state(self) -> MembershipState:
         """Where the member stands."""
-        return self._machine.state
+        return MembershipState.LEAVING if self._is_leaving else self._machine.state
 
     @property
     def reason(self) -> str:
@@ -97,6 +100,7 @@ class GroupMembership:
             self._follow_topics()
         if self._task is None and subscription is not None:
             self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task.add_done_callback(self._ended)
         self._changed()
 
     def update_subscription(self, subscription: Subscription) -> None:
@@ -118,6 +122,8 @@ class GroupMembership:
 
     async def process(self) -> None:
         """Perform duties, run callbacks, raise what the user must hear."""
+        if self._crash is not None:
+            raise self._crash
         failure: RebalanceListenerError | None = None
         while (duty := self._machine.duty()) is not None:
             try:
@@ -193,7 +199,13 @@ class GroupMembership:
             await self._cancel([*self._requests, *([self._task] if self._task is not None else [])])
 
     async def _leave(self, timeout_ms: int | None, reason: str) -> None:
-        timeout_ms = _LEAVE_TIMEOUT_MS if timeout_ms is None else timeout_ms
+        self._is_leaving = True
+        try:
+            await self._leave_in(_LEAVE_TIMEOUT_MS if timeout_ms is None else timeout_ms, reason)
+        finally:
+            self._is_leaving = False
+
+    async def _leave_in(self, timeout_ms: int, reason: str) -> None:
         failure: RebalanceListenerError | None = None
         duty = self._machine.leaving_duty()
         if duty is None:
@@ -239,10 +251,12 @@ class GroupMembership:
     async def _run(self) -> None:
         while True:
             now_ms = self._clock.monotonic_ms()
+            if self._machine.is_session_over(now_ms):
+                self._channel.lost("no heartbeat was answered for session.timeout.ms")
             while (request := self._machine.next_request(now_ms)) is not None:
                 self._spawn(self._exchange(request))
             self._check_user()
-            if self._watch.silent_ms(now_ms) >= self._nudge_ms:
+            if self._watch.silent_ms(now_ms) >= self._nudge_ms and self.state is not MembershipState.UNJOINED:
                 self._owner.wake_up()  # a consumer that waits for records is alive, and polls when it wakes up
             wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), self._nudge_ms)
             await self._sleep(now_ms + wait_ms, wait_ms)
@@ -259,7 +273,13 @@ class GroupMembership:
     def _spawn(self, coroutine: "asyncio._CoroutineLike[None]") -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._requests.add(task)
-        task.add_done_callback(self._requests.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._requests.discard(task)
+        if not task.cancelled() and (crash := task.exception()) is not None:
+            self._crash = crash
+            self._check_user()
 
     async def _exchange(self, request: Message) -> None:
         """Send one request of the member, and tell it the answer."""
@@ -303,7 +323,7 @@ class GroupMembership:
         change.set()
 
     def _check_user(self) -> None:
-        self._needs_user = self._machine.needs_user() or self._commits.has_finished
+        self._needs_user = self._machine.needs_user() or self._commits.has_finished or self._crash is not None
         if self._needs_user:
             self._owner.wake_up()
 

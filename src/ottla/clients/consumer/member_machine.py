@@ -97,6 +97,9 @@ class MemberMachine(Protocol):
     def handle_failure(self, request: Message, error: KafkaError, now_ms: int) -> None:
         """No answer came; the driver looks for the coordinator again."""
 
+    def is_session_over(self, now_ms: int) -> bool:
+        """Whether the coordinator was silent for too long: look for it again. True once."""
+
     def deadline_ms(self, now_ms: int) -> int:
         """When ``next_request`` may give something without another event."""
 

@@ -36,7 +36,11 @@ class HeartbeatClock:
 
     def is_session_expired(self, now_ms: int) -> bool:
         """Whether the coordinator said nothing for session.timeout.ms."""
-        return now_ms > self._heard_ms + self._session_timeout_ms
+        return now_ms > self.session_deadline_ms()
+
+    def session_deadline_ms(self) -> int:
+        """When the session is over unless the coordinator answers."""
+        return self._heard_ms + self._session_timeout_ms
 
     def deadline_ms(self) -> int:
         """When the next heartbeat is due."""

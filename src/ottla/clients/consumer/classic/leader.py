@@ -1,6 +1,7 @@
 """The leader's duty: from what the members said to what each of them gets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ottla.clients.consumer.assignors.assignor import (
     Assignment,
@@ -9,8 +10,10 @@ from ottla.clients.consumer.assignors.assignor import (
     RebalanceProtocol,
     TopicRacks,
 )
+from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.member_machine import by_topic
 from ottla.clients.errors import IllegalStateError
+from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
@@ -73,14 +76,38 @@ def subscribed_topics(group: Mapping[str, MemberSubscription]) -> frozenset[str]
     return frozenset(topic for member in group.values() for topic in member.topics)
 
 
+@contextmanager
+def _of_the_user(assignor: PartitionAssignor) -> Iterator[None]:
+    """An assignor may be the user's, and raise anything: it comes back to the user as the cause of an error of ours."""
+    try:
+        yield
+    except KafkaError:
+        raise
+    except Exception as error:
+        raise IllegalStateError(f"the assignor {assignor.name} raised {error!r}") from error
+
+
+def ask_user_data(assignor: PartitionAssignor, topics: frozenset[str]) -> bytes | None:
+    """What the assignor wants the leader's to know; IllegalStateError if it raises."""
+    with _of_the_user(assignor):
+        return assignor.subscription_user_data(topics)
+
+
+def tell_assignor(assignor: PartitionAssignor, assignment: Assignment, group_metadata: ConsumerGroupMetadata) -> None:
+    """Tell the assignor what this member got; IllegalStateError if it raises."""
+    with _of_the_user(assignor):
+        assignor.on_assignment(assignment, group_metadata)
+
+
 def assign_group(
     assignor: PartitionAssignor,
     protocol: RebalanceProtocol,
     topics: TopicRacks,
     group: Mapping[str, MemberSubscription],
 ) -> list[SyncGroupRequestAssignment]:
-    """Run the assignor; IllegalStateError if a cooperative one gives away what somebody still owns."""
-    assignments = assignor.assign(topics, group)
+    """Run the assignor; IllegalStateError if it raises, or is cooperative and gives away what somebody still owns."""
+    with _of_the_user(assignor):
+        assignments = assignor.assign(topics, group)
     if protocol is RebalanceProtocol.COOPERATIVE and assignor.name != _CHECKS_ITSELF:
         _require_revoked_first(assignor.name, group, assignments)
     return [

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from ottla.clients.consumer.classic.generation import ClassicSettings, Generation
-from ottla.clients.consumer.classic.leader import write_subscription
+from ottla.clients.consumer.classic.leader import ask_user_data, write_subscription
 from ottla.common.topic_partition import TopicPartition
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -35,7 +35,7 @@ def join_group(
                 name=assignor.name,
                 metadata=write_subscription(
                     topics,
-                    assignor.subscription_user_data(topics),
+                    ask_user_data(assignor, topics),
                     owned,
                     generation.generation_id,
                     settings.rack_id,

@@ -10,6 +10,7 @@ from ottla.clients.consumer.classic import requests
 from ottla.clients.consumer.classic.assignment_progress import AssignmentProgress
 from ottla.clients.consumer.classic.generation import NO_GENERATION, ClassicSettings, ClassicState, Generation
 from ottla.clients.consumer.classic.heartbeat_clock import HeartbeatClock
+from ottla.clients.consumer.classic.leader import tell_assignor
 from ottla.clients.consumer.classic.leadership import Leadership
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.member_machine import NEVER_MS
@@ -188,10 +189,16 @@ class ClassicSession:
             self._joined_topics = self._topics.names
             self._wants_join = False
             self.classic_state = ClassicState.PREPARING_REBALANCE
-            self._rebalance_request = requests.join_group(
-                self._settings, self.generation, self._joined_topics, self.owned, self._rejoin_reason
-            )
+            self._rebalance_request = self._join_request(self._joined_topics)
         return self._rebalance_request
+
+    def _join_request(self, topics: frozenset[str]) -> Message | None:
+        try:
+            return requests.join_group(self._settings, self.generation, topics, self.owned, self._rejoin_reason)
+        except KafkaError as error:
+            self._user_error = error
+            self._retry_join("the assignor failed", self._now_ms)
+            return None
 
     def _is_prepared(self) -> bool:
         """Whether nothing is left to do before a JoinGroup."""
@@ -209,12 +216,21 @@ class ClassicSession:
         self._heartbeat = requests.heartbeat(self._settings, self.generation)
         return self._heartbeat
 
+    def is_session_over(self, now_ms: int) -> bool:
+        """Whether no heartbeat was answered for session.timeout.ms; the next one goes to whoever is found."""
+        if self.classic_state not in _JOINED or not self._clock.is_session_expired(now_ms):
+            return False
+        self._heartbeat = None
+        self._clock.reset(now_ms)
+        self._clock.failed(now_ms)
+        return True
+
     def deadline_ms(self, now_ms: int) -> int:
         """When a heartbeat is due, the user is taken for dead, or a failed join is tried again."""
         if self.error is not None or self._topics.subscription is None:
             return NEVER_MS
         if self.classic_state in _JOINED:
-            due_ms = NEVER_MS if self._heartbeat is not None else self._clock.deadline_ms()
+            due_ms = self._clock.session_deadline_ms() + 1 if self._heartbeat is not None else self._clock.deadline_ms()
             return min(due_ms, self._watch.deadline_ms() + 1)
         return self._retry_at_ms if self._wants_join and now_ms < self._retry_at_ms else NEVER_MS
 
@@ -362,4 +378,7 @@ class ClassicSession:
             return
         self._progress.receive(partitions)
         user_data = None if assigned.user_data is None else bytes(assigned.user_data)
-        assignor.on_assignment(Assignment(partitions, user_data), self.group_metadata)
+        try:
+            tell_assignor(assignor, Assignment(partitions, user_data), self.group_metadata)
+        except KafkaError as error:
+            self._user_error = error

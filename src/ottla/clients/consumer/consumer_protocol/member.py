@@ -201,6 +201,11 @@ class ConsumerMember:
     def _is_due(self, now_ms: int) -> bool:
         return now_ms >= self._due_ms
 
+    def is_session_over(self, now_ms: int) -> bool:
+        """Never: only the coordinator knows how long a session is."""
+        del now_ms
+        return False
+
     def deadline_ms(self, now_ms: int) -> int:
         """When a heartbeat is due, or the user is taken for dead."""
         del now_ms
