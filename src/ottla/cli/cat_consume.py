@@ -244,7 +244,8 @@ async def query(settings: dict[str, str], options: argparse.Namespace) -> int:
     consumer: Consumer[bytes, bytes] = Consumer(settings)
     async with consumer:
         found = await consumer.offsets_for_times(wanted)
-    for partition, place in found.items():
+    for partition in wanted:
+        place = found[partition]
         offset = -1 if place is None else place.offset
         if options.json:
             sys.stdout.write(f'{{"topic":"{partition.topic}","partition":{partition.partition},"offset":{offset}}}\n')

@@ -108,9 +108,13 @@ async def _explain_topic(admin: "Admin", name: str) -> "Explanation":
     from ottla.cli.explanations import Progress
     from ottla.cli.topic_explanation import explain_topic
     from ottla.clients.admin import ConfigResource, ConfigResourceType
+    from ottla.clients.errors import UnknownTopicOrPartitionError
     from ottla.common.topic_partition import TopicPartition
 
-    topic = (await admin.describe_topics([name]))[name]
+    try:
+        topic = (await admin.describe_topics([name]))[name]
+    except UnknownTopicOrPartitionError:
+        raise CommandError(f"There is no topic {name}", hint="`ottla topics --list` shows which there are") from None
     resource = ConfigResource(ConfigResourceType.TOPIC, name)
     entries = (await admin.describe_configs([resource]))[resource]
     configs: dict[str, str | None] = {key: entries[key].value for key in _CONFIGS if key in entries}
@@ -133,8 +137,14 @@ async def _explain_topic(admin: "Admin", name: str) -> "Explanation":
 
 async def _explain_transaction(admin: "Admin", name: str) -> "Explanation":
     from ottla.cli.transaction_explanation import explain_transaction
+    from ottla.clients.errors import TransactionalIdNotFoundError
 
-    described = (await admin.describe_transactions([name]))[name]
+    try:
+        described = (await admin.describe_transactions([name]))[name]
+    except TransactionalIdNotFoundError:
+        raise CommandError(
+            f"There is no transactional id {name}", hint="`ottla transactions list` shows which there are"
+        ) from None
     held = await _held(admin, described.producer_id, described.partitions)
     return explain_transaction(described, held, time.time_ns() // 1_000_000)
 

@@ -1,0 +1,139 @@
+"""``ottla doctor``: what is well, what is wrong, and what to do about it."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla.cli.doctor import clock_finding, protocol_finding
+from ottla.cli.doctor_local import directory_findings, space_finding
+from ottla.cli.findings import Finding, Level, has_failed
+from ottla.cli.probe import Speaks, classify
+from tests.cli.terminal import run_in_terminal, run_piped
+from tests.node import Node
+
+
+@contextlib.contextmanager
+def _answering(answer: bytes) -> Iterator[str]:
+    """A server that answers every connection with these bytes; gives its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(60)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.settimeout(60)
+                    if connection.recv(1024) and answer:
+                        connection.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(60)
+
+
+def test_a_healthy_cluster(kafka: Node) -> None:
+    done = run_piped("doctor", "--bootstrap-server", kafka.bootstrap)
+    assert (done.code, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert all(line.startswith("ok    ") for line in lines)
+    for text in (
+        "stands for",
+        "answers",
+        "lets us in",
+        "can be reached from here",
+        "Fetch up to version",
+        "leads a quorum",
+    ):
+        assert any(text in line for line in lines), text
+    assert lines[-1] == "ok    The clocks of this machine and of the controller agree"
+
+
+def test_in_a_terminal_and_as_json(kafka: Node) -> None:
+    screen = run_in_terminal("doctor", "--bootstrap-server", kafka.bootstrap)
+    assert screen.code == 0
+    assert "What to do" in screen.text
+    documents = json.loads(run_piped("doctor", "--bootstrap-server", kafka.bootstrap, "--json").stdout)
+    assert {each["level"] for each in documents} == {"ok"}
+
+
+def test_nothing_there(kafka: Node) -> None:
+    done = run_piped("doctor", "--bootstrap-server", f"no-such-host.invalid:1,127.0.0.1:1,{kafka.bootstrap}")
+    assert done.code == 1
+    failed = [line for line in done.stdout.splitlines() if line.startswith("fail")]
+    assert len(failed) == 2
+    assert "The name no-such-host.invalid is not known" in failed[0]
+    assert failed[1].startswith("fail  Nothing listens at 127.0.0.1:1; is the server running")
+    assert "lets us in" in done.stdout
+
+
+def test_tls_where_there_is_none(kafka: Node, written: Callable[[str, str], str]) -> None:
+    config = written("tls.properties", "security.protocol=SSL\n")
+    done = run_piped("doctor", "--bootstrap-server", kafka.bootstrap, "--command-config", config)
+    assert done.code == 1
+    assert "speaks without TLS, but security.protocol is SSL" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"\x15\x03\x03\x00\x02\x02\x0a", "if it is a TLS listener, set security.protocol to SSL"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no Kafka: it answers with HTTP; check the port"),
+        (b"220 mail.example.org ESMTP\r\n", "is no Kafka: it answers with something else; check the port"),
+        (b"", "does not speak Kafka's protocol in plain text"),
+    ],
+)
+def test_something_else_there(answer: bytes, text: str) -> None:
+    with _answering(answer) as place:
+        done = run_piped("doctor", "--bootstrap-server", place)
+    assert done.code == 1
+    assert text in done.stdout
+
+
+def test_this_machine(tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    formatted, bare = tmp_path / "formatted", tmp_path / "bare"
+    for directory in (formatted, bare):
+        directory.mkdir()
+    (formatted / "meta.properties").write_text("version=1\n")
+    config = written("server.properties", f"log.dirs={formatted},{bare},{tmp_path / 'missing'}\n")
+    done = run_piped("doctor", "--server-config", config)
+    assert done.code == 1
+    assert f"ok    The log directory {formatted} is formatted" in done.stdout
+    assert f"fail  The log directory {bare} is not formatted; run `ottla storage format`" in done.stdout
+    assert f"fail  The log directory {tmp_path / 'missing'} is missing" in done.stdout
+
+
+def test_nothing_to_look_at() -> None:
+    done = run_piped("doctor")
+    assert done.code == 1
+    assert "Give --bootstrap-server, --server-config, or both" in done.stderr
+
+
+def test_findings() -> None:
+    assert clock_finding(5).level is Level.OK
+    assert "1500 ms ahead of the controller's" in clock_finding(1500).line
+    assert clock_finding(-120_000).level is Level.FAIL
+    path = Path("/d")
+    assert [space_finding(path, 100, free).level for free in (50, 5, 1)] == [Level.OK, Level.WARN, Level.FAIL]
+    assert space_finding(path, 0, 0).level is Level.FAIL
+    assert not has_failed([Finding(Level.WARN, "x")])
+    assert [finding.level for finding in directory_findings(Path("/no/such/directory"))] == [Level.FAIL]
+    assert protocol_finding("p", Speaks.TLS, "SASL_SSL").level is Level.OK
+    assert protocol_finding("p", Speaks.HTTP, "SSL").level is Level.FAIL
+
+
+def test_what_answers() -> None:
+    assert classify(b"") is Speaks.NOTHING
+    assert classify(b"\x00\x00\x01\x00\x00\x00\x00\x01") is Speaks.KAFKA
+    assert classify(b"\x00\x00\x01\x00\x00\x00\x00\x02") is Speaks.OTHER
+    assert classify(b"\x15\x03\x01") is Speaks.TLS
