@@ -96,6 +96,17 @@ def test_producing_in_a_terminal_with_reports(kafka: Node, topic: str) -> None:
     assert document["records"] == 300
 
 
+def test_producing_by_the_batch(kafka: Node, topic: str) -> None:
+    line = ("producer-perf-test", "--bootstrap-server", kafka.bootstrap, "--topic", topic, "--throughput", "-1")
+    done = run_piped(*line, "--num-records", "2500", "--payload-monotonic", "--batch-records", "1000")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.startswith("2500 records sent, ")
+    read = run_piped("cat", "-b", kafka.bootstrap, "-t", topic, "-C", "-e", "-q")
+    assert sorted(map(int, read.stdout.split())) == list(range(2500))
+    refused = run_piped(*line, "--num-records", "2", "--record-size", "1", "--batch-records", "0")
+    assert (refused.code, refused.stderr.count("\n")) == (1, 1)
+
+
 def test_records_that_are_refused(kafka: Node) -> None:
     done = run_piped("producer-perf-test", "--bootstrap-server", kafka.bootstrap, "--topic", "bad topic",
                      "--num-records", "2", "--record-size", "10", "--throughput", "-1")  # fmt: skip

@@ -30,17 +30,17 @@ class LatencyStats:
         self.window_start_ms = now_ms
         self._window_count = self._window_bytes = self._window_total_ms = self._window_max_ms = 0
 
-    def record(self, latency_ms: int, size_bytes: int) -> None:
-        """A record was acknowledged."""
-        if self.count % self._sampling == 0 and len(self._latencies) <= _SAMPLES_MAX:
+    def record(self, latency_ms: int, size_bytes: int, count: int = 1) -> None:
+        """Records were acknowledged, ``count`` of them at once; their latency is kept once."""
+        if -self.count % self._sampling < count and len(self._latencies) <= _SAMPLES_MAX:
             self._latencies.append(latency_ms)
-        self.count += 1
+        self.count += count
         self._bytes += size_bytes
-        self._total_ms += latency_ms
+        self._total_ms += latency_ms * count
         self._max_ms = max(self._max_ms, latency_ms)
-        self._window_count += 1
+        self._window_count += count
         self._window_bytes += size_bytes
-        self._window_total_ms += latency_ms
+        self._window_total_ms += latency_ms * count
         self._window_max_ms = max(self._window_max_ms, latency_ms)
 
     def window(self, now_ms: float) -> dict[str, Any]:

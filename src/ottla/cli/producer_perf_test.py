@@ -1,7 +1,8 @@
 """``ottla producer-perf-test``: measure how fast a topic takes records, as kafka-producer-perf-test.sh.
 
 Give one of --record-size, --payload-file and --payload-monotonic. --transactional-id or --transaction-duration-ms send
-in transactions. Unlike Kafka's, the exit code is 1 if records were not delivered.
+in transactions; --batch-records N sends N at a time with send_batch, a way of Ottla's. Unlike Kafka's, the exit code is
+1 if records were not delivered.
 With --json: one JSON document a report, on a line; the last one is that of the whole run.
 """
 
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.cli.arguments import command_parser
@@ -21,6 +23,7 @@ from ottla.cli.perf_stats import LatencyStats, metric_lines, total_line, window_
 
 if TYPE_CHECKING:
     from ottla.clients import Delivery, Producer
+    from ottla.clients.producer.batch_delivery import BatchDelivery
 
 CLIENT_ID: Final = "perf-producer-client"
 _TRANSACTION_MS: Final = 3000
@@ -54,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--warmup-records", type=int, default=0, metavar="N", help="leave so many out of a second summary"
     )
+    made.add_argument("--batch-records", type=int, metavar="N", help="send so many at a time, with send_batch")
     made.add_argument("--reporting-interval", type=int, default=5000, metavar="MS", help="how often to report; 5000")
     return made
 
@@ -86,6 +90,14 @@ def _check(options: argparse.Namespace) -> None:
         "--transaction-duration-ms should be greater than zero.": options.transaction_duration_ms is not None
         and options.transaction_duration_ms <= 0,
         "--reporting-interval should be greater than zero.": options.reporting_interval <= 0,
+        "--batch-records should be greater than zero, and goes without transactions and warm-up.": options.batch_records
+        is not None
+        and (
+            options.batch_records <= 0
+            or options.warmup_records > 0
+            or options.transactional_id is not None
+            or options.transaction_duration_ms is not None
+        ),
     }
     for message, is_wrong in refusals.items():
         if is_wrong:
@@ -165,7 +177,11 @@ class _Test:
         async with Producer(settings) as producer:
             if transactional:
                 await producer.init_transactions()
-            await self._send_all(producer, transactional)
+            self._stats = LatencyStats(options.num_records, _now_ms())
+            if options.batch_records is None:
+                await self._send_all(producer, transactional)
+            else:
+                await self._send_batches(producer)
             await producer.flush()
             metrics = producer.metrics()
         for stats in filter(None, (self._stats, self._steady)):
@@ -185,7 +201,6 @@ class _Test:
         options = self._options
         throttle = Throttle(options.throughput)
         duration_ms = options.transaction_duration_ms or _TRANSACTION_MS
-        self._stats = LatencyStats(options.num_records, _now_ms())
         in_transaction, began_ms = False, 0.0
         for number in self._numbers():
             value = self._payload(number)
@@ -205,6 +220,34 @@ class _Test:
         if in_transaction:
             await producer.commit_transaction()
 
+    async def _send_batches(self, producer: "Producer") -> None:
+        import asyncio
+
+        from ottla.cli.throttle import Throttle
+
+        options = self._options
+        throttle = Throttle(options.throughput)
+        under_way: set[asyncio.Task[None]] = set()  # as many as buffer.memory lets in
+        numbers = iter(self._numbers())
+        while values := [self._payload(number) for number in islice(numbers, options.batch_records)]:
+            sent_ms = _now_ms()
+            delivery = await producer.send_batch(options.topic, values)
+            task = asyncio.ensure_future(self._settle(delivery, sent_ms, sum(map(len, values)), self._steady))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            await throttle.after(self._stats.count + len(values))
+        await asyncio.gather(*under_way)
+
+    async def _settle(
+        self, delivery: "BatchDelivery", sent_ms: float, size_bytes: int, steady: LatencyStats | None
+    ) -> None:
+        await delivery.settled()
+        failures = delivery.failures()
+        for error, rows in failures:
+            self._tell(error, len(rows))
+        if not failures:
+            self._record(_now_ms(), sent_ms, size_bytes, steady, delivery.count)
+
     def _numbers(self) -> Iterator[int]:
         for number in range(self._options.num_records):
             if number and number == self._options.warmup_records:
@@ -217,18 +260,22 @@ class _Test:
         if error is not None:
             self._tell(error)
             return
-        now_ms = _now_ms()
+        self._record(_now_ms(), sent_ms, size_bytes, steady)
+
+    def _record(
+        self, now_ms: float, sent_ms: float, size_bytes: int, steady: LatencyStats | None, count: int = 1
+    ) -> None:
         latency_ms = int(now_ms - sent_ms)
-        self._stats.record(latency_ms, size_bytes)
+        self._stats.record(latency_ms, size_bytes, count)
         if steady is not None:
-            steady.record(latency_ms, size_bytes)
+            steady.record(latency_ms, size_bytes, count)
         shown = steady or self._stats
         if now_ms - shown.window_start_ms >= self._options.reporting_interval:
             figures = shown.window(now_ms)
             _print(figures if self._options.json else window_line(figures))
 
-    def _tell(self, error: BaseException) -> None:
-        self._failed += 1
+    def _tell(self, error: BaseException, count: int = 1) -> None:
+        self._failed += count
         if self._failed <= _TOLD_MAX:
             tell("producer-perf-test", f"A record was not delivered: {message_of(error)}")
 
