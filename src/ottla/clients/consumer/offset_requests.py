@@ -1,6 +1,6 @@
 """Committing and fetching offsets: what is asked, and what the answers mean."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -25,6 +25,8 @@ from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
 )
 
 HIGHEST_VERSION_BY_NAME: Final = 9
@@ -52,7 +54,7 @@ class Outcome(NamedTuple):
 
 _DONE: Final = Outcome(Verdict.DONE)
 
-_VERDICTS: Final = {
+_VERDICTS: Final[dict[int, Verdict]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Verdict.RETRY,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Verdict.RETRY,
     ErrorCode.UNKNOWN_TOPIC_ID: Verdict.RETRY,
@@ -73,7 +75,7 @@ def judge(code: int) -> Outcome:
     """What a code means for a commit or a fetch of offsets."""
     if code == ErrorCode.NONE:
         return _DONE
-    return Outcome(_VERDICTS.get(code, Verdict.FAILED), error_for(code))  # type: ignore[call-overload]
+    return Outcome(_VERDICTS.get(code, Verdict.FAILED), error_for(code))
 
 
 def commit_request(
@@ -107,8 +109,8 @@ def _commit_partition(index: int, offset: OffsetAndMetadata) -> OffsetCommitRequ
     )
 
 
-def _max_version(topic_ids: "Collection[Uuid] | object") -> int | None:
-    return HIGHEST_VERSION_BY_NAME if ZERO_UUID in topic_ids else None  # type: ignore[operator]
+def _max_version(topic_ids: Iterable[Uuid]) -> int | None:
+    return HIGHEST_VERSION_BY_NAME if any(topic_id == ZERO_UUID for topic_id in topic_ids) else None
 
 
 def judge_commit(response: OffsetCommitResponse, metadata: ClusterMetadata) -> Outcome:
@@ -153,22 +155,25 @@ def fetch_request(
         groups=[group],
         require_stable=True,
     )
-    return request, _max_version([topic.topic_id for topic in asked])
+    return request, _max_version(topic.topic_id for topic in asked)
 
 
 def read_committed(
     response: OffsetFetchResponse, metadata: ClusterMetadata
 ) -> tuple[Outcome, dict[TopicPartition, OffsetAndMetadata | None]]:
     """The offsets, None where there is none; empty unless the outcome is DONE."""
-    group = response.groups[0] if response.groups else None
-    outcome = judge(response.error_code if group is None else group.error_code)
+    topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics] = response.topics
+    code = response.error_code
+    if response.groups:
+        topics, code = response.groups[0].topics, response.groups[0].error_code
+    outcome = judge(code)
     if outcome.verdict is not Verdict.DONE:
         return outcome, {}
     found: dict[TopicPartition, OffsetAndMetadata | None] = {}
-    for topic in response.topics if group is None else group.topics:
+    for topic in topics:
         name = topic.name
-        if not name:
-            name = metadata.topic_name(topic.topic_id) or ""  # type: ignore[union-attr]
+        if isinstance(topic, OffsetFetchResponseTopics) and not name:
+            name = metadata.topic_name(topic.topic_id) or ""
         for partition in topic.partitions:
             if partition.error_code != ErrorCode.NONE:
                 return judge(partition.error_code), {}
