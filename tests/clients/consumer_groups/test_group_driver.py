@@ -95,8 +95,10 @@ def test_leaving_while_the_group_rebalances_does_not_wait_for_it(kafka: Node, to
             await quick.start()
             membership = quick.consumer._core.membership
             assert membership is not None
-            await until(lambda: "waits for the other members" in membership.reason, "joining")
-            assert membership.state is MembershipState.JOINING
+            waiting = slow.consumer._core.membership
+            assert waiting is not None
+            await until(lambda: waiting.state is MembershipState.RECONCILING, "hearing of the rebalance")
+            assert "waits for the other members" in membership.reason
             async with asyncio.timeout(10):
                 await quick.close()
             slow.resume()
