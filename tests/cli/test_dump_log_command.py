@@ -153,6 +153,13 @@ class TestDamage:
         assert "isvalid: false" in printed
         assert "invalid bytes at the end of 00000000000000000000.log" in printed
 
+    def test_offsets_with_a_gap(self, partition: Path, oracle: Oracle) -> None:
+        log = partition / "00000000000000000000.log"
+        data = log.read_bytes()
+        log.write_bytes(data[int.from_bytes(data[8:12], "big") + 12 :])
+        _same(oracle, "--files", str(log), "--deep-iteration")
+        assert "  -1 is followed by " in _ours("--files", str(log), "--deep-iteration").stderr
+
     def test_zeros(self, partition: Path, oracle: Oracle) -> None:
         log = partition / "00000000000000000000.log"
         log.write_bytes(log.read_bytes() + bytes(100))
