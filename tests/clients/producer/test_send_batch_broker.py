@@ -3,6 +3,9 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -219,6 +222,63 @@ def test_memory_stays_within_its_bound(kafka: Node, topic: str) -> None:
 
     run(send())
     assert read_numbers(kafka, topic) == list(range(20_000))
+
+
+def test_a_call_that_is_cancelled_gives_its_memory_back(kafka: Node, topic: str) -> None:
+    make_topic(kafka, topic, 1)
+
+    async def send() -> None:
+        began, go_on = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+        async with producer(kafka, compression_type="zstd") as client:
+            compress = client._accumulator.compress
+
+            def slowly(payload: bytes) -> bytes:
+                loop.call_soon_threadsafe(began.set)
+                go_on.wait()
+                return compress(payload)
+
+            client._accumulator.compress = slowly  # type: ignore[method-assign]
+            sending = asyncio.create_task(client.send_batch(topic, numbered(0, 1_000)))
+            await began.wait()
+            assert client.metrics()["buffer-available-bytes"] < client.metrics()["buffer-total-bytes"]
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+            go_on.set()
+            assert client.metrics()["buffer-available-bytes"] == client.metrics()["buffer-total-bytes"]
+            client._accumulator.compress = compress  # type: ignore[method-assign]
+            await (await client.send_batch(topic, numbered(0, 10)))
+
+    run(send())
+    assert read_numbers(kafka, topic) == list(range(10))
+
+
+PLAIN_PROGRAM = """
+import asyncio, sys
+for name in ("numba", "numpy", "pyarrow"):
+    sys.modules[name] = None
+from ottla.clients import BatchRecord, Producer
+
+async def send():
+    async with Producer(bootstrap_servers=sys.argv[1]) as client:
+        delivery = await client.send_batch(sys.argv[2], (b"%d" % n for n in range(30_000)))
+        (placed,) = {placed.partition for placed in (await delivery).placements()}
+        print(placed.partition, (await delivery).partitions[placed])
+        await (await client.send_batch(sys.argv[2], [BatchRecord(b"30000", b"key", headers={"a": b"b"})] ))
+
+asyncio.run(send())
+"""
+
+
+def test_iterables_need_nothing_that_is_not_always_installed(kafka: Node, topic: str) -> None:
+    make_topic(kafka, topic, 1)
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN_PROGRAM, kafka.bootstrap, topic], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout == "0 PartitionDelivery(first_offset=0, last_offset=29999, records_count=30000)\n"
+    assert read_numbers(kafka, topic) == list(range(30_001))
 
 
 def test_without_memory_in_time_the_rest_fails_and_is_named(kafka: Node, topic: str) -> None:

@@ -287,7 +287,7 @@ def _rows_of(table: Any) -> Iterator[BatchRecord]:
 
 
 def _is_table(records: Any) -> bool:
-    if "pyarrow" not in sys.modules:
+    if sys.modules.get("pyarrow") is None:
         return False
     from ottla.clients.producer import record_arrow
 
