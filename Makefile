@@ -62,7 +62,7 @@ build/compiled: $(shell find src -name '*.py') hatch_build.py pyproject.toml
 test-compiled: setup build/compiled
 	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not oracle and not uncompiled" \
 		tests/network tests/replication tests/server tests/protocol tests/records tests/log tests/testing \
-		tests/coordinator tests/group tests/transaction
+		tests/coordinator tests/group tests/transaction tests/clients/producer tests/clients/consumer
 
 # To be run with the oldest Python supported, for the newest versions that all of them can install.
 lock:

@@ -1,4 +1,4 @@
-"""Compiles the modules that every produce, fetch and commit of offsets goes through.
+"""Compiles the modules that every produce, fetch and commit of offsets goes through, in the broker and in clients.
 
 Only for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1. mypyc turns them into C; a compiler must be there. The
 .py files stay in the wheel, and a checkout runs as it is.
@@ -14,6 +14,25 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
     "clients/consumer/batch_decoder",
+    "clients/producer/batch_builder",
+    "clients/producer/batch_completer",
+    "clients/producer/batch_outcome",
+    "clients/producer/batch_splitter",
+    "clients/producer/buffer_pool",
+    "clients/producer/compression_ratio",
+    "clients/producer/delivery",
+    "clients/producer/idempotence",
+    "clients/producer/metrics",
+    "clients/producer/partition_queue",
+    "clients/producer/partitioner",
+    "clients/producer/produce_request",
+    "clients/producer/producer_batch",
+    "clients/producer/record_accumulator",
+    "clients/producer/record_appender",
+    "clients/producer/sender",
+    "clients/producer/sticky_partitioner",
+    "clients/producer/topic_queue",
+    "clients/producer/transaction_manager",
     "common/java_hash",
     "coordinator/batches",
     "coordinator/commit_queue",
