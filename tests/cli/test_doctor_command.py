@@ -15,6 +15,7 @@ from ottla.cli.findings import Finding, Level, has_failed
 from ottla.cli.probe import Speaks, classify
 from tests.cli.terminal import run_in_terminal, run_piped
 from tests.node import Node
+from tests.ottla_broker import OttlaBroker
 
 
 @contextlib.contextmanager
@@ -65,6 +66,15 @@ def test_in_a_terminal_and_as_json(kafka: Node) -> None:
     assert "What to do" in screen.text
     documents = json.loads(run_piped("doctor", "--bootstrap-server", kafka.bootstrap, "--json").stdout)
     assert {each["level"] for each in documents} == {"ok"}
+
+
+def test_an_address_that_clients_cannot_reach(tmp_path: Path) -> None:
+    with OttlaBroker(tmp_path, {"advertised.listeners": "PLAINTEXT://127.0.0.1:1"}) as node:
+        done = run_piped("doctor", "--bootstrap-server", node.bootstrap)
+    assert done.code == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("fail  Broker 1 tells clients to connect to 127.0.0.1:1, which cannot be reached from here")
+    assert last.endswith("set advertised.listeners of broker 1 to an address that clients can reach")
 
 
 def test_nothing_there(kafka: Node) -> None:

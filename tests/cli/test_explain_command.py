@@ -25,7 +25,7 @@ from ottla.clients.admin import (
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import ZERO_UUID
 from ottla.network.node import Node as NetworkNode
-from tests.cli.terminal import run_in_terminal, run_piped
+from tests.cli.terminal import run_in_terminal, run_inside, run_piped
 from tests.node import Node
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -182,6 +182,24 @@ def test_a_living_group(kafka: Node, topic: str) -> None:
     document = json.loads(run_piped(*line, "--json").stdout)
     assert "Nobody reads for it" in document["facts"][1]
     assert document["todo"] == ["Start a consumer with this group.id to read on from there."]
+
+
+def test_a_group_that_waits_for_a_member(kafka: Node, topic: str) -> None:
+    _fill(kafka, topic)
+    group = f"{topic}-g"
+    with _member_of(kafka, group, topic) as stuck:  # which does not poll, and so does not join again
+        joining = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group})
+        joining.subscribe([topic])
+        told = ""
+        for _ in range(300):
+            joining.poll(0.1)
+            told = run_inside("explain", "group", group, "--bootstrap-server", kafka.bootstrap).stdout
+            if "PreparingRebalance" in told:
+                break
+        assert "It rebalances, and waits for its members to join again: " in told
+        assert f"member {stuck.memberid()}" in told
+        assert "Look whether one of these members is stuck" in told
+        joining.close()
 
 
 def test_a_topic_that_is_read(kafka: Node, topic: str) -> None:

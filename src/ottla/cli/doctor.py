@@ -15,7 +15,7 @@ from ottla.cli.arguments import command_parser
 from ottla.cli.client_options import check_servers, run_client
 from ottla.cli.connection import add_connection, client_properties, read_properties
 from ottla.cli.errors import UsageError, message_of
-from ottla.cli.findings import Finding, fail, has_failed, ok, warn
+from ottla.cli.findings import Finding, Level, fail, has_failed, ok, warn
 from ottla.cli.output import Output, Table
 
 if TYPE_CHECKING:
@@ -148,11 +148,16 @@ async def _cluster_findings(settings: dict[str, str]) -> AsyncIterator[Finding]:
     try:
         yield ok(f"The cluster {cluster.cluster_id} has {len(cluster.nodes)} broker(s), and lets us in")
         local = all(_is_local(server) for server in settings["bootstrap.servers"].split(","))
+        reached = False
         for node in cluster.nodes:
-            yield await _advertised_finding(node, bootstrap_is_local=local)
-            yield await _version_finding(admin, node)
-        async for finding in _quorum_findings(admin):
-            yield finding
+            advertised = await _advertised_finding(node, bootstrap_is_local=local)
+            yield advertised
+            if advertised.level is not Level.FAIL:
+                reached = True
+                yield await _version_finding(admin, node)
+        if reached:  # others could only fail for the same reason
+            async for finding in _quorum_findings(admin):
+                yield finding
     finally:
         await admin.close()
 
