@@ -139,6 +139,7 @@ def test_waiting_for_records_is_polling(kafka: Node, topic: str) -> None:
         async with members_of(member):
             await shared_by([member], whole(topic, 1))
             await member.stall()
+            member.consumer.pause(*whole(topic, 1))  # so that no fetch ends the wait
             assert await member.consumer.poll(timeout_ms=2_500) == []
             assert member.consumer._core.membership is not None
             assert member.consumer._core.membership.state is MembershipState.STABLE
