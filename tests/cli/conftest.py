@@ -7,12 +7,23 @@ import pytest
 
 from tests.cli.beside import Beside
 from tests.cli.streams import Streams
-from tests.clients.conftest import PROPERTIES, pytest_collection_modifyitems, topic
-from tests.interop.cluster import CLUSTERS, running_node
+from tests.clients.conftest import PROPERTIES, topic
+from tests.clients.conftest import pytest_collection_modifyitems as select_and_group
+from tests.interop.cluster import CLUSTERS, running_node, sample_oracle
 from tests.node import Node
 from tests.oracle import Oracle
 
-__all__ = ["pytest_collection_modifyitems", "topic"]
+__all__ = ["topic"]
+
+BESIDE_APACHE = 3
+"""How many tests of a module `make test` runs beside Apache's tool; `make interop` runs all."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """As in the tests of clients; and a JVM for every tool and every test takes long."""
+    select_and_group(config, items)
+    sample_oracle(config, items, Path(__file__).parent, BESIDE_APACHE)
 
 
 @pytest.fixture(scope="session", params=CLUSTERS)
