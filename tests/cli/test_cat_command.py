@@ -115,6 +115,7 @@ class TestConsuming:
         [
             ("-t topic missing", ["-C"]),
             ("Invalid offset never", ["-C", "-t", TOPIC, "-o", "never"]),
+            ("There is no topic not-there", ["-C", "-t", "not-there"]),
             ("has no partition 9", ["-C", "-t", TOPIC, "-p", "9"]),
             ("Unsupported formatter: %x", ["-C", "-t", TOPIC, "-f", "%x"]),
             ("-Q wants -t TOPIC:PARTITION:TIMESTAMP", ["-Q", "-t", TOPIC]),

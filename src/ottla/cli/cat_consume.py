@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _POLL_MS: Final = 100
 _RARELY_MS: Final = 1000
+_TOPIC_MS: Final = 5000
+"""How long a topic may be missing: it may just have been made."""
 
 
 def printer(options: argparse.Namespace) -> Print:
@@ -54,15 +56,22 @@ class _Printed:
 async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:
     """-C: print partitions from ``-o`` on, to their ends with ``-e``, or for ever."""
     from ottla.clients import Consumer, TopicPartition
+    from ottla.clients.errors import KafkaTimeoutError
 
     if options.topic is None:
         raise UsageError("-t topic missing")
     settings.setdefault("enable.auto.commit", "false")
     settings.setdefault("auto.offset.reset", "earliest")
+    settings.setdefault("allow.auto.create.topics", "false")
     printed = _Printed(options)
     consumer: Consumer[bytes, bytes] = Consumer(settings)
     async with consumer:
-        numbers = [each.partition for each in await consumer.partitions_for(options.topic)]
+        try:
+            numbers = [each.partition for each in await consumer.partitions_for(options.topic, timeout_ms=_TOPIC_MS)]
+        except KafkaTimeoutError:
+            raise CommandError(
+                f"There is no topic {options.topic}", hint="`ottla cat -L` shows which there are"
+            ) from None
         if options.partition is not None:
             if options.partition not in numbers:
                 raise CommandError(
