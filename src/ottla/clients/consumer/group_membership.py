@@ -28,8 +28,8 @@ _JOIN_LAPSE_MS: Final = 5000
 _LEAVE_TIMEOUT_MS: Final = 30_000
 """How long leaving may take if the user does not say, as with Apache's close."""
 _GOODBYE_MS: Final = 1000
-_NUDGE_MS: Final = 1000
-"""How often to look at least whether the user polls and whether the event loop runs."""
+_LOOK_MS: Final = 1000
+"""How often to look at least whether the event loop runs."""
 
 
 class GroupMembership:
@@ -57,7 +57,6 @@ class GroupMembership:
         self._commits = CommitManager(
             client, config, machine, self._channel, settled=self._wait_for_change, on_finished=self._changed
         )
-        self._nudge_ms = min(_NUDGE_MS, config.max_poll_interval_ms // 3)
         self._task: asyncio.Task[None] | None = None
         self._requests: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
@@ -256,9 +255,7 @@ class GroupMembership:
             while (request := self._machine.next_request(now_ms)) is not None:
                 self._spawn(self._exchange(request))
             self._check_user()
-            if self._watch.silent_ms(now_ms) >= self._nudge_ms and self.state is not MembershipState.UNJOINED:
-                self._owner.wake_up()  # a consumer that waits for records is alive, and polls when it wakes up
-            wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), self._nudge_ms)
+            wait_ms = min(max(self._machine.deadline_ms(now_ms) - now_ms, 0), _LOOK_MS)
             await self._sleep(now_ms + wait_ms, wait_ms)
 
     async def _sleep(self, due_ms: int, wait_ms: int) -> None:

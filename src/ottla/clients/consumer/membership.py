@@ -10,8 +10,8 @@ How a consumer drives it, at every poll and for every record it hands out of its
     if membership.poll(now_ms):              # cheap: notes that the user is alive; true when there is work to do
         await membership.process()           # runs callbacks, raises what the user must know
 
-While the consumer waits for records, ``PartitionOwner.wake_up`` tells it that ``poll`` would be true now. It also comes
-now and then for nothing: one that waits calls ``poll`` when it wakes up, and so is not taken for dead.
+While the consumer waits for records, ``PartitionOwner.wake_up`` tells it that ``poll`` would be true now; as it waits
+it calls ``poll`` now and then, and so is not taken for dead after ``max.poll.interval.ms``.
 
 One object lives as long as its consumer: ``start`` when it subscribes (or assigns by hand: then there are only
 commits), ``leave`` when it unsubscribes, ``close`` at the end.

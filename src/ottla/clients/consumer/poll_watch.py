@@ -32,10 +32,6 @@ class PollWatch:
         """A new life in the group: what blocked the loop before does not explain what comes."""
         self._blocked_ms = 0
 
-    def silent_ms(self, now_ms: int) -> int:
-        """How long ago the user polled."""
-        return now_ms - self._polled_at_ms
-
     def deadline_ms(self) -> int:
         """When the user is taken for dead unless it polls."""
         return self._polled_at_ms + self.max_poll_interval_ms
