@@ -1,10 +1,11 @@
 """Every test of the clients that needs a broker runs against Ottla's and, where OTTLA_APACHE_HALF=1, Apache's."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.interop.cluster import CLUSTERS, running_node, select_halves, unused_topic
+from tests.interop.cluster import CLUSTERS, running_node, sample_oracle, select_halves, unused_topic
 from tests.node import Node
 
 PROPERTIES = {
@@ -28,9 +29,14 @@ PROPERTIES = {
 }
 
 
+BESIDE_APACHE = 4
+"""How many tests of a module that need Apache in any case `make test` runs; `make interop` runs all."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect Apache's half unless it is wanted, and keep a module on one worker of xdist: it shares a node."""
+    sample_oracle(config, items, Path(__file__).parent, BESIDE_APACHE)
     for item in select_halves(config, items, "kafka"):
         if item.callspec.params["kafka"] == "apache":  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.oracle)
