@@ -14,7 +14,7 @@ from tests.clients.consumer_groups.assignor_history import HistoryMaker, apaches
 from tests.oracle import Oracle
 
 STEPS = 14
-HISTORIES = 4000 if os.environ.get("OTTLA_LONG") == "1" else 300
+HISTORIES = 3000 if os.environ.get("OTTLA_LONG") == "1" else 300
 
 
 def test_the_same_assignments_as_apache_in_histories_drawn_by_chance(oracle: Oracle, tmp_path: Path) -> None:
@@ -49,6 +49,16 @@ def test_the_histories_drawn_hold_what_is_to_be_compared() -> None:
             else:
                 assert len(given) == existing, "everything is assigned"
     assert withheld > 0
+
+
+def test_a_history_on_which_apaches_assignor_does_not_return() -> None:
+    """A stale member draws back what others push away; ours ends, and assigns everything."""
+    name, steps, answers = HistoryMaker(3814).make(STEPS)
+    assert name == "sticky"
+    for step, answer in zip(steps, answers, strict=True):
+        wanted = {topic for _, member in step["members"] for topic in member["topics"]}
+        given = sum(len(partitions) for partitions in answer.values())
+        assert given == sum(len(partitions) for topic, partitions in step["topics"].items() if topic in wanted)
 
 
 def test_names_of_assignors() -> None:

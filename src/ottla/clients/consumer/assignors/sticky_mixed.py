@@ -137,9 +137,15 @@ class MixedAssignment:
             self._assigned = before
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Move partitions for as long as that helps; whether any was moved."""
+        """Move partitions for as long as that helps; whether any was moved.
+
+        Members of an old generation can draw partitions back that the others push away again, for ever: Apache's
+        assignor does not return then. Ours stops where it was before.
+        """
         any_moved, moved = False, True
-        while moved:
+        seen: set[frozenset[tuple[TopicPartition, str]]] = set()
+        while moved and (now := frozenset(self._whose.items())) not in seen:
+            seen.add(now)
             moved = False
             for partition in partitions:
                 if self._is_balanced():
