@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # its stubs do not export it
 
 from bench.broker.nodes import contender
 from tests.node import Node

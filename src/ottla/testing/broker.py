@@ -18,10 +18,10 @@ from ottla.common.errors import InvalidConfigError
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.kafka_config import KafkaConfig
 from ottla.runtime.live import AsyncioRuntime
+from ottla.runtime.loop_thread import LoopThread
 from ottla.server.node import Node
 from ottla.server.storage import format_if_new
 from ottla.testing.files import BrokerFiles
-from ottla.runtime.loop_thread import LoopThread
 
 _HOST: Final = "127.0.0.1"
 _DIRECTORY_KEYS: Final = ("log.dirs", "log.dir")
