@@ -85,7 +85,8 @@ class HistoryMaker:
             for _ in range(rng.randint(1, 5)):
                 member_id = f"consumer-{rng.randrange(10**6)}-{rng.choice('abcdef')}"
                 self.racks[member_id] = rng.choice(RACKS) if self.with_racks and rng.random() < 0.8 else None
-                self.instances[member_id] = f"i{rng.randrange(10**4)}-{len(self.instances)}" if rng.random() < 0.2 else None
+                number = len(self.instances)
+                self.instances[member_id] = f"i{rng.randrange(10**4)}-{number}" if rng.random() < 0.2 else None
                 self.wanted[member_id] = self._draw_topics()
         elif rng.random() < 0.4 and len(self.wanted) > 1:
             gone = rng.choice(sorted(self.wanted))
