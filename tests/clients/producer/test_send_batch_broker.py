@@ -225,6 +225,7 @@ def test_memory_stays_within_its_bound(kafka: Node, topic: str) -> None:
     assert read_numbers(kafka, topic) == list(range(20_000))
 
 
+@pytest.mark.uncompiled  # it looks into the accumulator
 def test_a_call_that_is_cancelled_gives_its_memory_back(kafka: Node, topic: str) -> None:
     make_topic(kafka, topic, 1)
 
