@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -10,6 +9,8 @@ import time
 from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
+
+from tests.readiness import readable
 
 LIFE_SECONDS_MAX = 4.0
 WORKERS_SECONDS_MAX = 10.0
@@ -67,8 +68,7 @@ class Victim:
         """Listen until the moment has come, kill, hear the last words; False if it came to its own end before."""
         try:
             while time.monotonic() < self._kill_at:
-                ready, _, _ = select.select([self._reports], [], [], max(self._kill_at - time.monotonic(), 0))
-                if ready and not self._hear():
+                if readable([self._reports], self._kill_at - time.monotonic()) and not self._hear():
                     break
             killed = self._process.poll() is None
             workers = self._kill() if killed else []

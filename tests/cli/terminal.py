@@ -5,7 +5,6 @@ import io
 import os
 import pty
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -17,6 +16,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
 from ottla.cli.main import main
+from tests.readiness import readable
 
 BOUND_S = 60
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9])")
@@ -99,8 +99,7 @@ def run_in_terminal(
     deadline = time.monotonic() + BOUND_S
     try:
         while True:
-            ready, _, _ = select.select([controlling], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not readable([controlling], deadline - time.monotonic()):
                 raise TimeoutError(f"the command did not end; the screen shows: {seen!r}")
             try:
                 received = os.read(controlling, 1 << 16)

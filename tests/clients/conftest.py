@@ -37,12 +37,16 @@ BESIDE_APACHE = 4
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect Apache's half unless it is wanted, and keep a module on one worker of xdist: it shares a node."""
     sample_oracle(config, items, Path(__file__).parent, BESIDE_APACHE)
-    for item in select_halves(config, items, "kafka"):
+    left = select_halves(config, items, "kafka")
+    beside_apache = {item.path for item in left if "oracle" in getattr(item, "fixturenames", ())}
+    for item in left:
         if item.callspec.params["kafka"] == "apache":  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.oracle)
             item.add_marker(pytest.mark.xdist_group("oracle"))
-        else:
+        elif item.path not in beside_apache:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        elif "oracle" not in getattr(item, "fixturenames", ()):  # the others get that group anyway
+            item.add_marker(pytest.mark.xdist_group("oracle"))
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)

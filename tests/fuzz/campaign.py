@@ -1,6 +1,5 @@
 """A run of the fuzzer against a node: every API and version on both listeners, and a healthy client beside."""
 
-import select
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from tests.fuzz.sound_examples import sound_examples
 from tests.fuzz.stories import stories
 from tests.fuzz.valid_requests import Valid, produce_request, request_header, valid_requests
 from tests.ottla_broker import OttlaBroker
+from tests.readiness import readable
 
 BROKER_LINKS = 32
 CONTROLLER_LINKS = 16
@@ -137,7 +137,7 @@ class Campaign:
         while live := [link for link in links if not link.is_done]:
             moved = [link.turn() for link in live]
             if not any(moved):
-                select.select([link.descriptor for link in live], [], [], 0.02)
+                readable([link.descriptor for link in live], 0.02)
             report.frames = report.broker.total() + report.controller.total()
             if report.frames >= self._total:
                 for story in told:
