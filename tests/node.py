@@ -1,11 +1,12 @@
 """A single Kafka node in a process of its own, Apache's or Ottla's: one server.properties, one way to start and end."""
 
+import os
 import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -99,6 +100,21 @@ class Node(ABC):
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def pause(self) -> None:
+        """Let it stand still (SIGSTOP): connections stay, nobody answers. It does when this returns."""
+        pid = self.pid
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # its threads stop one after the other
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it stand still meanwhile."""
+        self.pause()
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def partition_dir(self, topic: str, partition: int = 0) -> Path:
         """Return the partition's directory."""

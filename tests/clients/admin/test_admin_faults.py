@@ -1,12 +1,8 @@
 """An admin client whose broker is paused, killed, restarted or never there: an error in time, and recovery."""
 
 import asyncio
-import os
-import signal
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -18,22 +14,12 @@ from tests.clients.admin.waiting import create
 from tests.node import Node
 
 
-@contextmanager
-def paused(kafka: Node) -> Iterator[None]:
-    """The broker does not move."""
-    os.kill(kafka.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(kafka.pid, signal.SIGCONT)
-
-
 def test_a_paused_broker_is_a_timeout(kafka: Node, topic: str) -> None:
     with SyncAdmin(bootstrap_servers=kafka.bootstrap) as admin:
         create(admin, [NewTopic(topic, 1)])
         zero = TopicPartition(topic, 0)
         admin.alter_group_offsets(topic, {zero: OffsetAndMetadata(1)})
-        with paused(kafka):
+        with kafka.paused():
             for call in (
                 lambda: admin.list_topics(timeout_ms=300),
                 lambda: admin.describe_cluster(timeout_ms=300),
@@ -52,7 +38,7 @@ def test_a_paused_broker_is_a_timeout(kafka: Node, topic: str) -> None:
 
 def test_the_default_timeout_is_the_clients(kafka: Node) -> None:
     with SyncAdmin(bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=400, request_timeout_ms=200) as admin:
-        with paused(kafka), pytest.raises(KafkaTimeoutError, match="400 ms") as timeout:
+        with kafka.paused(), pytest.raises(KafkaTimeoutError, match="400 ms") as timeout:
             admin.describe_cluster()
         assert timeout.value.retriable
         assert admin.describe_cluster().nodes
@@ -114,7 +100,7 @@ def test_closing_ends_calls_under_way(kafka: Node) -> None:
         except KafkaError as error:
             errors.append(error)
 
-    with paused(kafka):
+    with kafka.paused():
         asking = threading.Thread(target=ask)
         asking.start()
         assert began.wait(10)

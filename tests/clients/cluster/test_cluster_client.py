@@ -1,11 +1,8 @@
 """A cluster client on a broker that runs, is killed, paused and started again."""
 
 import asyncio
-import os
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -27,16 +24,6 @@ async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.01)
-
-
-@contextmanager
-def paused(node: Node) -> Iterator[None]:
-    """The process stands still: it is connected, and says nothing."""
-    os.kill(node.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(node.pid, signal.SIGCONT)
 
 
 def unused_address() -> str:
@@ -147,7 +134,7 @@ def test_a_broker_that_stands_still_fails_requests_and_answers_when_it_goes_on(k
         async with cluster_client(kafka.bootstrap, request_timeout_ms=500) as client:
             (node_id,) = client.metadata.nodes
             await client.ask_coordinator(GROUP, topic, ListGroupsRequest())
-            with paused(kafka):
+            with kafka.paused():
                 with pytest.raises(RequestTimedOutError):
                     await client.send(node_id, ListGroupsRequest())
                 with pytest.raises(KafkaTimeoutError, match=r"ListGroups .* within 1000 ms"):

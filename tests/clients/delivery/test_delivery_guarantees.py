@@ -1,7 +1,6 @@
 """At most once, at least once and exactly once (seed 002, 10.3): what each loses or repeats when something fails."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -124,15 +123,12 @@ def produce(kafka: Node, topic: str, write_by: str, **config: Any) -> list[int]:
             bootstrap_servers=kafka.bootstrap, linger_ms=0, request_timeout_ms=500, retry_backoff_ms=50, **config
         ) as producer:
             await producer.send_and_wait(topic, b"first", partition=0)
-            os.kill(kafka.pid, signal.SIGSTOP)
-            try:
+            with kafka.paused():
                 if write_by == "send":
                     delivery: Any = await producer.send(topic, b"late", partition=0)
                 else:
                     delivery = await producer.send_batch(topic, [b"late"], partition=0)
                 await asyncio.wait((asyncio.ensure_future(_settle(delivery)),), timeout=1.5)
-            finally:
-                os.kill(kafka.pid, signal.SIGCONT)
             try:
                 await delivery
             except KafkaError:
@@ -186,7 +182,7 @@ def test_without_acknowledgements_records_are_lost_in_silence(kafka: Node, topic
         ) as producer:
             await producer.send_and_wait(topic, b"first", partition=0)
             await asyncio.to_thread(read_until, kafka, topic, b"first")
-            os.kill(kafka.pid, signal.SIGSTOP)
+            kafka.pause()
             if write_by == "send":
                 await producer.send_and_wait(topic, b"lost", partition=0)
             else:

@@ -1,10 +1,8 @@
 """A broker that is killed, stands still, starts again or is gone: recovery or the documented error, never a stall."""
 
 import asyncio
-import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,16 +18,6 @@ PATIENT: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 20, 
 
 def producer(kafka: Node, **config: Any) -> Producer:
     return Producer(bootstrap_servers=kafka.bootstrap, **{**PATIENT, **config})
-
-
-@contextmanager
-def standing_still(kafka: Node) -> Iterator[None]:
-    """SIGSTOP meanwhile."""
-    os.kill(kafka.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(kafka.pid, signal.SIGCONT)
 
 
 async def send_during(client: Producer, topic: str, trouble: Callable[[], None], partitions: int) -> list[Delivery]:
@@ -69,7 +57,7 @@ def test_a_broker_that_goes_and_comes_back_under_load_has_every_record_once_and_
 
     def trouble() -> None:
         if way == "pause":
-            with standing_still(kafka):
+            with kafka.paused():
                 # Longer than a request may take, so that connections are given up with requests on them.
                 signal.sigtimedwait([], 2.5)
         else:
@@ -99,7 +87,7 @@ def test_a_broker_that_stays_away_is_a_timeout_after_delivery_timeout_ms(kafka: 
         config = {"request_timeout_ms": 500, "delivery_timeout_ms": 1_000, "batch_size": 500, "max_block_ms": 800}
         async with producer(kafka, **config, buffer_memory=20_000) as client:
             await client.send_and_wait(topic, b"first")
-            with standing_still(kafka):
+            with kafka.paused():
                 # Some on their way, some waiting.
                 deliveries = [await client.send(topic, bytes(100)) for _ in range(40)]
                 for delivery in deliveries:
@@ -126,7 +114,7 @@ def test_a_close_with_a_timeout_fails_what_is_left(kafka: Node, topic: str) -> N
         client = producer(kafka)
         await client.start()
         await client.send_and_wait(topic, b"first")
-        with standing_still(kafka):
+        with kafka.paused():
             on_its_way = await client.send(topic, b"lost")
             waiting = asyncio.ensure_future(client.flush())
             await asyncio.sleep(0.05)
@@ -145,7 +133,7 @@ def test_whoever_waits_for_memory_or_metadata_hears_of_a_close(kafka: Node, topi
         client = producer(kafka, buffer_memory=20_000, max_block_ms=60_000)
         await client.start()
         await client.send_and_wait(topic, b"first")
-        with standing_still(kafka):
+        with kafka.paused():
 
             async def fill() -> None:
                 while True:

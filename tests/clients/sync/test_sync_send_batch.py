@@ -1,7 +1,5 @@
 """``send_batch`` from plain code, against a broker."""
 
-import os
-import signal
 import threading
 from collections.abc import Iterator
 
@@ -65,13 +63,10 @@ def test_a_broker_that_stands_still(kafka: Node, topic: str) -> None:
 
     with Producer(bootstrap_servers=kafka.bootstrap, buffer_memory=200_000, max_block_ms=200) as client:
         client.send_and_wait(topic, b"")
-        os.kill(kafka.pid, signal.SIGSTOP)
-        try:
+        with kafka.paused():
             delivery = client.send_batch(topic, rows())
             with pytest.raises(KafkaTimeoutError, match="not known"):
                 delivery.result(timeout_s=0.05)
-        finally:
-            os.kill(kafka.pid, signal.SIGCONT)
         with pytest.raises(BufferExhaustedError):
             delivery.result()
         assert delivery.is_cut_short
