@@ -1,9 +1,7 @@
 """Transactions against a broker: what others see of them, and what becomes of producers who fail or are fenced."""
 
 import asyncio
-import os
-import signal
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from itertools import count
 from typing import Any
 
@@ -22,7 +20,8 @@ from ottla.clients.errors import (
     TransactionAbortedError,
 )
 from ottla.clients.producer.producer import Producer
-from ottla.clients.producer.transaction_coordination import TransactionCoordination
+from ottla.clients.producer.transaction_caller import TransactionCaller
+from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.common.topic_partition import TopicPartition
 from tests.node import Node
 
@@ -31,12 +30,20 @@ _numbers = count()
 
 
 @pytest.fixture(params=[1, 2], autouse=True)
-def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Of transactions; a producer that never hears of version 2 speaks version 1."""
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Of transactions; a producer that never hears of version 2 speaks version 1. All that were begun had it."""
     if request.param == 1:
-        monkeypatch.setattr(TransactionCoordination, "_note_version", lambda _self, _node_id: None)
-    found: int = request.param
-    return found
+        monkeypatch.setattr(TransactionCaller, "_note_version", lambda _self, _coordinator: None)
+    begun: set[bool] = set()
+    begin = TransactionManager.begin_transaction
+
+    def noted(manager: TransactionManager, *, is_v2: bool) -> None:
+        begin(manager, is_v2=is_v2)
+        begun.add(is_v2)
+
+    monkeypatch.setattr(TransactionManager, "begin_transaction", noted)
+    yield request.param
+    assert begun == {request.param == 2}
 
 
 @pytest.fixture
@@ -54,6 +61,15 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def producer(kafka: Node, transactional_id: str, **config: Any) -> Producer:
     return Producer(bootstrap_servers=kafka.bootstrap, transactional_id=transactional_id, **config)
+
+
+async def until_done(operation: Callable[[], Awaitable[None]]) -> None:
+    """Call an operation again for as long as it takes."""
+    while True:
+        try:
+            return await operation()
+        except KafkaTimeoutError:
+            continue
 
 
 def committed(kafka: Node, topic: str) -> list[bytes]:
@@ -241,36 +257,57 @@ def test_transactions_outlive_a_restart_of_the_broker(kafka: Node, topic: str, t
 def test_a_commit_that_takes_too_long_can_be_waited_for(kafka: Node, topic: str, transactional_id: str) -> None:
     async def story() -> None:
         async with producer(kafka, transactional_id, max_block_ms=300) as p:
-            for _ in range(100):
-                try:
-                    await p.init_transactions()  # the first asks for the internal topic
-                    break
-                except KafkaTimeoutError:
-                    continue
+            await until_done(p.init_transactions)  # the first asks for the internal topic
             await p.partitions_for(topic)
             p.begin_transaction()
             await p.send_and_wait(topic, b"x", partition=0)
-            os.kill(kafka.pid, signal.SIGSTOP)
-            try:
+            with kafka.paused():
                 with pytest.raises(KafkaTimeoutError):
                     await p.commit_transaction()
                 with pytest.raises(IllegalStateError, match="commit_transaction took too long"):
                     p.begin_transaction()
                 with pytest.raises(IllegalStateError, match="commit_transaction took too long"):
                     await p.abort_transaction()
-            finally:
-                os.kill(kafka.pid, signal.SIGCONT)
-            for _ in range(100):
-                try:
-                    await p.commit_transaction()
-                    break
-                except KafkaTimeoutError:
-                    continue
+            await until_done(p.commit_transaction)
             p.begin_transaction()
             await p.abort_transaction()
 
     run(story())
     assert committed(kafka, topic) == [b"x"]
+
+
+def test_offsets_that_take_too_long_do_not_keep_from_ending(kafka: Node, topic: str, transactional_id: str) -> None:
+    """A commit waits for them; an abort gives them up."""
+    group = f"group-of-{transactional_id}"
+
+    async def story() -> None:
+        async with producer(kafka, transactional_id, max_block_ms=1_000) as p:
+            await until_done(p.init_transactions)
+            offsets = {TopicPartition(topic, 0): 1}
+            for end, offset in ((p.commit_transaction, 5), (p.abort_transaction, 7)):
+                p.begin_transaction()
+                await p.send_and_wait(topic, b"x", partition=0)
+                await until_done(lambda: p.send_offsets_to_transaction(offsets, ConsumerGroupMetadata(group)))
+                with kafka.paused(), pytest.raises(KafkaTimeoutError):
+                    late = {TopicPartition(topic, 0): offset}
+                    await p.send_offsets_to_transaction(late, ConsumerGroupMetadata(group))
+                await until_done(end)
+
+    run(story())
+    assert committed_offset(kafka, group, topic) == 5
+
+
+def test_a_transaction_that_is_open_at_the_close_is_aborted(kafka: Node, topic: str, transactional_id: str) -> None:
+    async def story() -> None:
+        async with producer(kafka, transactional_id) as p:
+            await p.init_transactions()
+            p.begin_transaction()
+            await p.send(topic, b"left open", partition=0)
+        async with Producer(bootstrap_servers=kafka.bootstrap) as plain:
+            await plain.send_and_wait(topic, b"after", partition=0)
+
+    run(story())
+    assert committed(kafka, topic) == [b"after"]  # it is not held back by what was left open
 
 
 def test_what_is_not_possible_is_said(kafka: Node, topic: str, transactional_id: str) -> None:

@@ -1,8 +1,6 @@
 """``send_batch`` against a broker: everything that ``send`` promises, for tables and lists, compiled and plain."""
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -29,7 +27,7 @@ from ottla.clients.producer.interceptors import ProducerRecord
 from ottla.clients.producer.kernel_loader import KERNELS, KernelLoader
 from ottla.clients.producer.partitioner import RoundRobinPartitioner, partition_for_key
 from ottla.clients.producer.producer import Producer
-from ottla.clients.producer.transaction_coordination import TransactionCoordination
+from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.producer.produced import make_topic, run, stored, values
 from tests.node import Node
@@ -289,12 +287,9 @@ def test_without_memory_in_time_the_rest_fails_and_is_named(kafka: Node, topic: 
     async def send() -> None:
         async with producer(kafka, buffer_memory=100_000, batch_size=16_384, max_block_ms=100) as client:
             await client.send_and_wait(topic, b"0")
-            os.kill(kafka.pid, signal.SIGSTOP)
-            try:
+            with kafka.paused():
                 delivery = await client.send_batch(topic, numbered(1, 5_001))
                 assert not delivery.done()
-            finally:
-                os.kill(kafka.pid, signal.SIGCONT)
             with pytest.raises(BufferExhaustedError) as caught:
                 await delivery
             failed = [row for failure in delivery.failures() for row in failure.rows]
@@ -453,7 +448,7 @@ def test_interceptors_see_each_record(kafka: Node, topic: str) -> None:
 def test_transactions(kafka: Node, topic: str, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     make_topic(kafka, topic, 2)
     if version == 1:  # a producer that never hears of version 2
-        monkeypatch.setattr(TransactionCoordination, "_note_version", lambda _self, _node_id: None)
+        monkeypatch.setattr(TransactionCaller, "_note_version", lambda _self, _coordinator: None)
 
     async def send() -> None:
         async with producer(kafka, transactional_id=f"batches-{next(_numbers)}", max_request_size=100_000) as client:

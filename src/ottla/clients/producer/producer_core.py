@@ -13,6 +13,7 @@ from ottla.clients.producer.metrics import ProducerMetrics
 from ottla.clients.producer.record_accumulator import AccumulatorConfig, RecordAccumulator
 from ottla.clients.producer.sender import Sender, SenderConfig
 from ottla.clients.producer.topic_queue import TopicQueue
+from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.clients.producer.transaction_coordination import TransactionCoordination
 from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.config.client_configs import ProducerConfig
@@ -69,15 +70,20 @@ class ProducerCore:
         )
         self.transactions: TransactionCoordination | None = None
         if isinstance(idempotence, TransactionManager):
-            self.transactions = TransactionCoordination(
+            caller = TransactionCaller(
                 idempotence,
                 self.cluster,
+                find_timeout_ms=config.common.request_timeout_ms,
+                retry_backoff_ms=config.common.retry_backoff_ms,
+                retry_backoff_max_ms=config.common.retry_backoff_max_ms,
+            )
+            self.transactions = TransactionCoordination(
+                idempotence,
+                caller,
                 self.completer,
                 drained=self.flush,
                 wake_sender=self.sender.wake,
                 transaction_timeout_ms=config.transaction_timeout_ms,
-                retry_backoff_ms=config.common.retry_backoff_ms,
-                retry_backoff_max_ms=config.common.retry_backoff_max_ms,
             )
         self._is_started = False
 
@@ -155,7 +161,7 @@ class ProducerCore:
             self.accumulator.flushes_in_progress -= 1
 
     async def close(self, timeout_ms: int | None) -> None:
-        """Deliver what was sent, or give it up when the time is over; then disconnect."""
+        """Deliver what was sent, abort an open transaction, or give both up when the time is over; then disconnect."""
         if self.accumulator.is_closed:
             return
         self.accumulator.is_closed = True
@@ -164,6 +170,8 @@ class ProducerCore:
             try:
                 async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
                     await _settled([batch.outcome for batch in self.accumulator.incomplete])
+                    if self.transactions is not None:
+                        await self.transactions.end_open_transaction(self.config.max_block_ms)
             except TimeoutError:
                 pass
             finally:

@@ -169,11 +169,6 @@ class TransactionManager(IdempotentProducer):
 
     # -- partitions (version 1) ---------------------------------------------------------------------------------------
 
-    @property
-    def has_partitions_to_add(self) -> bool:
-        """Whether the coordinator has to be told of partitions."""
-        return bool(self._new)
-
     def partitions_to_add(self) -> list[TopicPartition]:
         """Those that the coordinator is to be told of now; nothing while it is being told of others."""
         if self._being_added or not self._new or self.state in (_S.ABORTABLE_ERROR, _S.FATAL_ERROR):
@@ -252,9 +247,10 @@ class TransactionManager(IdempotentProducer):
         self.state = _S.FATAL_ERROR
         self.on_error()
 
-    def give_up_initializing(self, error: KafkaError) -> None:
+    def give_up_initializing(self) -> None:
         """init_transactions failed in a way that another call may not: authorization that may be granted meanwhile."""
-        self._move(_S.UNINITIALIZED, str(error))
+        self._move(_S.UNINITIALIZED, "init_transactions")
+        self.error = None
 
     def _move(self, target: TransactionState, operation: str) -> None:
         if target not in _TRANSITIONS[self.state]:

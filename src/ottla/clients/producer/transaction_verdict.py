@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
-from ottla.clients.errors import error_for
+from ottla.clients.errors import CommitFailedError, ProducerFencedError, error_for
 from ottla.common.error_code import ErrorCode
+from ottla.common.errors import KafkaError
 from ottla.protocol.message import Message
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -35,6 +36,8 @@ _EVERYWHERE: Final = {
     ErrorCode.PRODUCER_FENCED: Verdict.FATAL,
     ErrorCode.TRANSACTION_ABORTABLE: Verdict.ABORTABLE,
 }
+_FENCED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+_LEFT_THE_GROUP: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION)
 _BY_REQUEST: Final[Mapping[type[Message], Mapping[int, Verdict]]] = {
     InitProducerIdRequest: {
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.ABORTABLE,
@@ -73,3 +76,14 @@ def judge(request: Message, code: int) -> Verdict:
     if error_for(code).retriable:
         return Verdict.RETRY
     return _OTHERWISE.get(kind, Verdict.FATAL)
+
+
+def error_of(code: int) -> KafkaError:
+    """What the user is told of a code that ends a transaction."""
+    if code in _FENCED:
+        return ProducerFencedError("A newer producer with the same transactional id has taken this one's place")
+    if code in _LEFT_THE_GROUP:
+        return CommitFailedError(
+            "The consumer has left its group, or another has its partitions: abort the transaction"
+        )
+    return error_for(code)
