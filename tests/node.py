@@ -59,6 +59,11 @@ class Node(ABC):
         self.kill()
 
     @property
+    def is_running(self) -> bool:
+        """Whether it was started, and not stopped or killed since."""
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         """The running process's id."""
         return self._running().pid
@@ -71,7 +76,7 @@ class Node(ABC):
     def start(self) -> None:
         """Format the data directory if nobody has, start the node and return when it serves."""
         seen = self.spawn()
-        self._await_started(seen)
+        self.await_started(seen)
 
     def spawn(self) -> int:
         """Start the process without waiting; returns where its output begins in `server_log`."""
@@ -132,7 +137,8 @@ class Node(ABC):
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
-    def _await_started(self, seen: int) -> None:
+    def await_started(self, seen: int) -> None:
+        """Return when the node that ``spawn`` started serves."""
         process = self._running()
         deadline = time.monotonic() + START_BOUND_S
         with ExitStack() as on_failure:

@@ -44,9 +44,13 @@ def server_properties(log_dir: Path, ports: Ports) -> dict[str, str]:
     }
 
 
-def static_voters(ports: Ports) -> dict[str, str]:
-    """Return the properties of a cluster whose voters are named in its configuration instead of its metadata log."""
+def static_voters(*nodes: Ports) -> dict[str, str]:
+    """Return the properties of a cluster whose voters are named in its configuration instead of its metadata log.
+
+    The nodes' ids are 1, 2, …
+    """
+    voters = (f"{node_id}@127.0.0.1:{ports.controller}" for node_id, ports in enumerate(nodes, 1))
     return {
-        "controller.quorum.voters": f"1@127.0.0.1:{ports.controller}",
+        "controller.quorum.voters": ",".join(voters),
         "controller.quorum.bootstrap.servers": "",
     }

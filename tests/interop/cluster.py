@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.apache.properties import Ports, free_ports, static_voters
 from tests.node import Node
+from tests.node_cluster import NodeCluster
 from tests.oracle import Oracle
 from tests.ottla_broker import OttlaBroker
 
@@ -24,12 +26,18 @@ _MEMORY = Path("/dev/shm")
 _numbers = count()
 
 
-def new_node(kind: str, request: pytest.FixtureRequest, directory: Path, properties: Mapping[str, str]) -> Node:
+def new_node(
+    kind: str,
+    request: pytest.FixtureRequest,
+    directory: Path,
+    properties: Mapping[str, str],
+    ports: Ports | None = None,
+) -> Node:
     """A node that is not started yet."""
     if kind == "ottla":
-        return OttlaBroker(directory, properties)
+        return OttlaBroker(directory, properties, ports)
     oracle: Oracle = request.getfixturevalue("oracle")
-    return oracle.broker(directory, properties)
+    return oracle.broker(directory, properties, ports)
 
 
 @contextmanager
@@ -37,14 +45,41 @@ def running_node(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, properties: Mapping[str, str]
 ) -> Iterator[Node]:
     """A running node of the kind in ``request.param``, its logs in memory; it must stop by itself when asked to."""
-    directory = tmp_path_factory.mktemp("cluster")
-    if _MEMORY.is_dir():
-        directory = Path(tempfile.mkdtemp(prefix="ottla-cluster-", dir=_MEMORY))
-    with new_node(request.param, request, directory, properties) as node:
+    with _directory(tmp_path_factory) as directory, new_node(request.param, request, directory, properties) as node:
         yield node
         node.stop()
-    if directory.parent == _MEMORY:
-        shutil.rmtree(directory)
+
+
+@contextmanager
+def running_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, properties: Mapping[str, str], size: int
+) -> Iterator[NodeCluster]:
+    """A running cluster of so many nodes of the kind in ``request.param``, each in a rack of its own, in memory."""
+    ports = [free_ports() for _ in range(size)]
+    with _directory(tmp_path_factory) as directory:
+        nodes = [
+            new_node(
+                request.param,
+                request,
+                directory / str(node_id),
+                {**properties, **static_voters(*ports), "node.id": str(node_id), "broker.rack": f"rack-{node_id}"},
+                ports[node_id - 1],
+            )
+            for node_id in range(1, size + 1)
+        ]
+        with NodeCluster(nodes) as cluster:
+            yield cluster
+
+
+@contextmanager
+def _directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory, in memory where the machine has such."""
+    if not _MEMORY.is_dir():
+        yield tmp_path_factory.mktemp("cluster")
+        return
+    directory = Path(tempfile.mkdtemp(prefix="ottla-cluster-", dir=_MEMORY))
+    yield directory
+    shutil.rmtree(directory)
 
 
 def unused_topic(request: pytest.FixtureRequest) -> str:

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.node import Node
+from tests.node_cluster import NodeCluster
 
 BOUND_S = 60
 
@@ -42,7 +43,7 @@ def make_topic(kafka: Node, topic: str, partitions: int = 1, **config: str) -> s
     return topic
 
 
-def stored(kafka: Node, topic: str) -> list[Stored]:
+def stored(kafka: Node | NodeCluster, topic: str) -> list[Stored]:
     """All records, by partition and offset."""
     consumer = Consumer(
         {"bootstrap.servers": kafka.bootstrap, "group.id": "unused", "enable.partition.eof": True, "check.crcs": True}
