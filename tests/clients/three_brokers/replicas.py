@@ -28,7 +28,7 @@ def await_leader(admin: Admin, partition: TopicPartition, among: Collection[int]
     """Wait until one of these leads a partition; which one."""
     for _ in attempts(f"A leader of {partition} among {sorted(among)}"):
         leader = leader_of(admin, partition)
-        if leader in among:
+        if leader is not None and leader in among:
             return leader
     raise AssertionError
 
