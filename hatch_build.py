@@ -115,6 +115,7 @@ COMPILED = (
     "replication/replica",
     "runtime/completion",
     "runtime/completion_chain",
+    "runtime/system_clock",
     "server/coordinator_partitions",
     "server/dispatch",
     "server/error_metrics",

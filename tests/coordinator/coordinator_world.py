@@ -177,7 +177,7 @@ class World:
         self.on_pause: Callable[[], None] = lambda: None
         self.microseconds = itertools.count(0, 100)
         self.metrics = CoordinatorRuntimeMetrics(
-            self.registry, "table-coordinator-metrics", lambda: next(self.microseconds)
+            self.registry, "table-coordinator-metrics", lambda: 1_000 * next(self.microseconds)
         )
         self.runtime: CoordinatorRuntime[TableShard] = CoordinatorRuntime(
             lambda _topic_partition, leader_epoch, timers: TableShard(leader_epoch, timers),

@@ -122,7 +122,9 @@ class ServiceWorld:
             writer=self.partitions,
             batches=BatchBuilder(base_sequence=0),
             clock=self,
-            metrics=CoordinatorRuntimeMetrics(self.registry, "group-coordinator-metrics", lambda: next(microseconds)),
+            metrics=CoordinatorRuntimeMetrics(
+                self.registry, "group-coordinator-metrics", lambda: 1_000 * next(microseconds)
+            ),
             on_loading=lambda: None,
             on_earlier_deadline=lambda _deadline_ms: None,
         )

@@ -12,7 +12,8 @@ import pytest
 
 from ottla.runtime.atomic import parent_dir, write_atomically
 from ottla.runtime.port import Clock, Files
-from ottla.runtime.posix import PosixFiles, SystemClock
+from ottla.runtime.posix import PosixFiles
+from ottla.runtime.system_clock import SystemClock
 
 FILES: Files = PosixFiles()
 CLOCK: Clock = SystemClock()

@@ -113,7 +113,7 @@ class CoordinatorRuntime(Generic[S]):
         topic_partition = context.topic_partition
         if context.state is not CoordinatorState.LOADING:
             return
-        started_us = self._metrics.now_us()
+        started_ns = self._metrics.now_ns()
         try:
             summary = await self._loader.load(
                 topic_partition, context.shard, lambda: context.state is CoordinatorState.LOADING
@@ -124,7 +124,7 @@ class CoordinatorRuntime(Generic[S]):
         except Exception as error:  # noqa: BLE001  see there
             self._load_failed(context, error)
             return
-        elapsed_us = self._metrics.now_us() - started_us
+        elapsed_us = self._metrics.elapsed_us(started_ns)
         self._metrics.partition_load.record(elapsed_us)
         self._metrics.state_changed("loading", "active")
         logger.info(

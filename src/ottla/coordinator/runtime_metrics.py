@@ -7,6 +7,7 @@ from ottla.metrics.histogram import Histogram
 from ottla.metrics.registry import Registry
 
 _US_PER_MS: Final = 1_000
+_NS_PER_US: Final = 1_000
 
 
 class CoordinatorRuntimeMetrics:
@@ -16,10 +17,10 @@ class CoordinatorRuntimeMetrics:
     metrics of these are left out.
     """
 
-    __slots__ = ("event_processing", "event_purgatory", "flush", "now_us", "partition_load", "partitions")
+    __slots__ = ("event_processing", "event_purgatory", "flush", "now_ns", "partition_load", "partitions")
 
-    def __init__(self, registry: Registry, group: str, now_us: Callable[[], int]) -> None:
-        self.now_us = now_us
+    def __init__(self, registry: Registry, group: str, now_ns: Callable[[], int]) -> None:
+        self.now_ns = now_ns
         self.partitions = dict.fromkeys(("loading", "active", "failed"), 0)
         prefix = f"kafka_server_{group.replace('-', '_')}"
         for state in self.partitions:
@@ -37,6 +38,10 @@ class CoordinatorRuntimeMetrics:
         self.event_processing = histogram("event_processing_time_ms", "Time that an operation takes")
         self.event_purgatory = histogram("event_purgatory_time_ms", "Time that an answer waits for its commit")
         self.flush = histogram("batch_flush_time_ms", "Time to append a batch to the log")
+
+    def elapsed_us(self, started_ns: int) -> int:
+        """For the histograms, which count in microseconds."""
+        return (self.now_ns() - started_ns) // _NS_PER_US
 
     def state_changed(self, before: str, after: str) -> None:
         """A partition went from one state to another; names that are not counted are ignored."""

@@ -136,7 +136,7 @@ class ShardContext(Generic[S]):
         transaction: TransactionalAppend = _NOT_TRANSACTIONAL,
     ) -> Completion[T]:
         """Run an operation and persist what it decides."""
-        started_us = self._metrics.now_us()
+        started_ns = self._metrics.now_ns()
         completion: Completion[T] = Completion()
         try:
             self.require_active()
@@ -146,7 +146,7 @@ class ShardContext(Generic[S]):
             completion.fail(error)
             return completion
         self._persist(result, transaction, now_ms, completion)
-        self._metrics.event_processing.record(self._metrics.now_us() - started_us)
+        self._metrics.event_processing.record(self._metrics.elapsed_us(started_ns))
         return completion
 
     def read(self, operation: Callable[[S, int], T]) -> Completion[T]:
@@ -267,11 +267,11 @@ class ShardContext(Generic[S]):
     ) -> None:
         producer_id, producer_epoch, guard = transaction
         metrics, uncommitted = self._metrics, Uncommitted(self._commits)
-        started_us = metrics.now_us()
+        started_ns = metrics.now_ns()
         offset, is_committed = self._writer.append(
             self.topic_partition, batch, uncommitted.acknowledge, verification_guard=guard
         )
-        metrics.flush.record(metrics.now_us() - started_us)
+        metrics.flush.record(metrics.elapsed_us(started_ns))
         if not is_committed:
             self._commits.add(uncommitted, offset + len(records))
         if replay:
@@ -287,10 +287,10 @@ class ShardContext(Generic[S]):
         if self._commits.is_empty:
             release(None)
             return
-        started_us = self._metrics.now_us()
+        started_ns = self._metrics.now_ns()
 
         def released(error: KafkaError | None) -> None:
-            self._metrics.event_purgatory.record(self._metrics.now_us() - started_us)
+            self._metrics.event_purgatory.record(self._metrics.elapsed_us(started_ns))
             release(error)
 
         self._commits.release_after_last(released)

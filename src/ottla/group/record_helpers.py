@@ -30,6 +30,8 @@ from ottla.group.records import (
     TopicPartitions,
 )
 
+_new: Final = object.__new__
+
 GROUP_METADATA_VALUE_VERSION: Final = 3
 """Version 4 exists, but older brokers could not read it."""
 OFFSET_COMMIT_VALUE_VERSION: Final = 4
@@ -121,21 +123,21 @@ def new_offset_commit_record(
     expire_timestamp_ms: int = NO_TIMESTAMP_MS,
     topic_id: Uuid = ZERO_UUID,
 ) -> CoordinatorRecord:
-    """A committed offset."""
-    return CoordinatorRecord(
-        OffsetCommitKey(group=group_id, topic=topic, partition=partition_id),
-        OffsetCommitValue(
-            offset=offset,
-            leader_epoch=leader_epoch,
-            metadata=metadata,
-            commit_timestamp=commit_timestamp_ms,
-            expire_timestamp=expire_timestamp_ms,
-            topic_id=topic_id,
-        ),
-        OFFSET_COMMIT_VALUE_VERSION
-        if expire_timestamp_ms == NO_TIMESTAMP_MS
-        else OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY,
-    )
+    """A committed offset. The most frequent record by far, so it is made without the constructors' keywords."""
+    key: OffsetCommitKey = _new(OffsetCommitKey)
+    key.group = group_id
+    key.topic = topic
+    key.partition = partition_id
+    value: OffsetCommitValue = _new(OffsetCommitValue)
+    value.offset = offset
+    value.leader_epoch = leader_epoch
+    value.metadata = metadata
+    value.commit_timestamp = commit_timestamp_ms
+    value.expire_timestamp = expire_timestamp_ms
+    value.topic_id = topic_id
+    has_expiry = expire_timestamp_ms != NO_TIMESTAMP_MS
+    version = OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY if has_expiry else OFFSET_COMMIT_VALUE_VERSION
+    return tuple.__new__(CoordinatorRecord, (key, value, version))
 
 
 def new_offset_commit_tombstone_record(group_id: str, topic: str, partition_id: int) -> CoordinatorRecord:

@@ -38,6 +38,8 @@ __all__ = ["FetchIsolation", "Log"]
 
 logger = logging.getLogger(__name__)
 
+_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
+
 _NO_EPOCH: Final = -2
 
 
@@ -91,7 +93,7 @@ class Log(ReadableLog):
             self.disk.check()
         now_ms = self._clock.now_ms()
         next_offset = self.local.log_end_offset
-        if origin is AppendOrigin.RAFT_LEADER:
+        if origin is _RAFT_LEADER:
             info = analyze_replicated(
                 records,
                 next_offset=next_offset,

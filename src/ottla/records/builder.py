@@ -5,17 +5,15 @@ in front of them, for those who copy record bytes rather than rewrite them.
 """
 
 from collections.abc import Iterable
+from struct import Struct
 from typing import Final
 
 from crc32c import crc32c
 
 from ottla.common.errors import InvalidRecordError, InvalidTimestampError
 from ottla.records.batch import (
-    ATTRIBUTES_POSITION,
     CONTROL_FLAG,
-    CRC_POSITION,
     DELETE_HORIZON_FLAG,
-    HEADER,
     HEADER_BYTES,
     LOG_OVERHEAD,
     MAGIC,
@@ -43,6 +41,10 @@ __all__ = [
 ]
 
 _OFFSET_DELTA_MAX: Final = (1 << 31) - 1
+_UNCOVERED: Final = Struct(">qiibI").pack
+"""base_offset, batch_length, partition_leader_epoch, magic, crc: the CRC does not cover what a leader sets."""
+_COVERED: Final = Struct(">hiqqqhii").pack
+"""The rest of the header, from the attributes on."""
 
 
 def build_batch(
@@ -196,16 +198,7 @@ def seal_batch(
     base_sequence: int = NO_SEQUENCE,
 ) -> bytearray:
     """Header, with its CRC, and ``payload``: the records as ``attributes`` say they are compressed."""
-    size = HEADER_BYTES + len(payload)
-    batch = bytearray(size)
-    HEADER.pack_into(
-        batch,
-        0,
-        base_offset,
-        size - LOG_OVERHEAD,
-        leader_epoch,
-        MAGIC,
-        0,
+    covered = _COVERED(
         attributes,
         last_offset_delta,
         base_timestamp,
@@ -215,6 +208,7 @@ def seal_batch(
         base_sequence,
         records_count,
     )
-    batch[HEADER_BYTES:] = payload
-    batch[CRC_POSITION:ATTRIBUTES_POSITION] = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]).to_bytes(4, "big")
+    length = HEADER_BYTES - LOG_OVERHEAD + len(payload)
+    batch = bytearray(_UNCOVERED(base_offset, length, leader_epoch, MAGIC, crc32c(payload, crc32c(covered))) + covered)
+    batch += payload
     return batch

@@ -5,7 +5,8 @@ from random import Random
 from typing import Any, Protocol, TypeVar, cast
 
 from ottla.runtime.port import Clock, Files
-from ottla.runtime.posix import PosixFiles, SystemClock
+from ottla.runtime.posix import PosixFiles
+from ottla.runtime.system_clock import SystemClock
 
 T = TypeVar("T")
 

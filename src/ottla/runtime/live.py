@@ -10,7 +10,8 @@ from random import Random, SystemRandom
 from typing import Any, TypeVar
 
 from ottla.runtime.port import Clock, Files
-from ottla.runtime.posix import PosixFiles, SystemClock
+from ottla.runtime.posix import PosixFiles
+from ottla.runtime.system_clock import SystemClock
 from ottla.runtime.worker import LENGTH, WANT_ITEM, Kind, WorkerFailure, frame
 
 T = TypeVar("T")

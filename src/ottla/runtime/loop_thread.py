@@ -29,6 +29,11 @@ class LoopTask(Generic[T]):
         """Whether ``result`` does not wait."""
         return self._ended.done()
 
+    @property
+    def has_result(self) -> bool:
+        """Whether it has ended well."""
+        return self._ended.done() and self._ended.exception() is None
+
     def cancel(self, patience_s: float) -> None:
         """Cancel it, and return when it has ended, or does not do so in time."""
         self._loop.call_soon_threadsafe(self._cancel)

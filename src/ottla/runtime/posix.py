@@ -1,10 +1,9 @@
-"""The live file system and clock."""
+"""The live file system."""
 
 import errno
 import fcntl
 import os
 import shutil
-import time
 
 from ottla.runtime.port import Buffer
 
@@ -198,21 +197,3 @@ class PosixFiles:
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-class SystemClock:
-    """The machine's time; see :class:`ottla.runtime.port.Clock`."""
-
-    __slots__ = ()
-
-    def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch."""
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> int:
-        """Milliseconds that never run backward."""
-        return time.monotonic_ns() // 1_000_000
-
-    def wait_ms(self, duration_ms: int) -> None:
-        """Block for a while; for :class:`ottla.runtime.inline.InlineRuntime`, which has nothing else to do."""
-        time.sleep(duration_ms / 1000)

@@ -155,7 +155,7 @@ class Coordinators:
             writer=partitions,
             batches=batches,
             clock=self._runtime.clock,
-            metrics=CoordinatorRuntimeMetrics(self._registry, f"{name}-metrics", _now_us),
+            metrics=CoordinatorRuntimeMetrics(self._registry, f"{name}-metrics", time.perf_counter_ns),
             on_loading=driver.on_loading,
             on_earlier_deadline=driver.on_earlier_deadline,
         )
@@ -228,10 +228,6 @@ class Coordinators:
         for runtime in self._runtimes:
             runtime.close()
         self._marker_sender.close()
-
-
-def _now_us() -> int:
-    return time.perf_counter_ns() // 1_000
 
 
 def _cpu_us() -> int:

@@ -1,6 +1,7 @@
 """ErrorsPerSec: every error code in every answer, NONE among them, by API."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.metrics.instruments import Meter
@@ -8,6 +9,8 @@ from ottla.network.request_metrics import RequestChannelMetrics
 from ottla.network.response_errors import error_codes
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import Message
+
+_NONE: Final[int] = ErrorCode.NONE
 
 
 class ErrorMetrics:
@@ -20,11 +23,15 @@ class ErrorMetrics:
         self._meters: dict[tuple[ApiKey, int], Meter] = {}
         self.produce_none = self._meter(ApiKey.PRODUCE, ErrorCode.NONE)
 
+    def count_one(self, api_key: ApiKey, code: int) -> None:
+        """Count the one code of an answer."""
+        self._meter(api_key, code).value += 1
+
     def count(self, api_key: ApiKey, codes: Sequence[int]) -> None:
         """Count the codes of an answer."""
-        none = codes.count(ErrorCode.NONE)
+        none = codes.count(_NONE)
         if none:
-            self._meter(api_key, ErrorCode.NONE).value += none
+            self._meter(api_key, _NONE).value += none
         if none != len(codes):
             for code in codes:
                 if code:

@@ -39,6 +39,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 )
 from ottla.protocol.single_offset_commit import SingleOffsetCommit
 
+_NONE: Final = ErrorCode.NONE
 _NO_PRODUCER_ID: Final = -1
 _DEFAULT_RETENTION_TIME_MS: Final = -1
 _TIMESTAMP_MAX_MS: Final = (1 << 63) - 1
@@ -136,7 +137,7 @@ class OffsetMetadataManager:
             metadata=commit.metadata,
         )
         self._metrics.offset_commits.value += 1
-        return CoordinatorResult(records.records, ErrorCode.NONE)
+        return CoordinatorResult(records.records, _NONE)
 
     def commit_transactional_offset(
         self, request: TxnOffsetCommitRequest, api_version: int, now_ms: int

@@ -34,6 +34,7 @@ from ottla.server.authorizer import AclOperation, ResourceType, require_group
 from ottla.server.services import BrokerServices
 
 _BY_TOPIC_ID: Final = 10
+_OFFSET_COMMIT: Final = ApiKey.OFFSET_COMMIT
 _READ: Final = AclOperation.READ
 _GROUP: Final = ResourceType.GROUP
 _TOPIC: Final = ResourceType.TOPIC
@@ -102,7 +103,7 @@ def _answer_single(
     services: BrokerServices, request: Request, commit: SingleOffsetCommit, done: Completion[ErrorCode]
 ) -> None:
     code = done.result()
-    services.errors.count(ApiKey.OFFSET_COMMIT, (code,))
+    services.errors.count_one(_OFFSET_COMMIT, code)
     correlation_id = request.header.correlation_id
     request.send((write_single_offset_commit_response(correlation_id, commit.topic_field, commit.partition, code),))
 
