@@ -1,8 +1,6 @@
 """Transactions while the broker that coordinates them, or the group whose offsets belong to them, is killed."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,34 +13,12 @@ from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.clients.sync.admin import Admin
 from ottla.common.topic_partition import TopicPartition
-from tests.clients.admin.waiting import attempts
 from tests.clients.producer.produced import run, stored
-from tests.clients.three_brokers.replicas import await_in_sync, make_topic
+from tests.clients.three_brokers.replicas import make_topic
+from tests.clients.three_brokers.trouble import kill_in_turn, repeat_during
 from tests.node_cluster import NodeCluster
 
 LEADERS = (1, 2, 3)
-
-
-def kill_in_turn(brokers: NodeCluster, admin: Admin, topic: str, coordinator: Callable[[], int]) -> None:
-    """Kill whoever coordinates, start it again when another does, and kill that one."""
-    for _ in range(2):
-        brokers.start()
-        await_in_sync(admin, topic)
-        killed = coordinator()
-        brokers.nodes[killed].kill()
-        for _ in attempts(f"A coordinator that is not {killed}"):
-            if coordinator() != killed:
-                break
-
-
-async def repeat_during(trouble: Callable[[], None], once: Callable[[], Awaitable[None]]) -> None:
-    """Do something again and again until the trouble, which runs in a thread, is over, and once more."""
-    await once()
-    troubled = asyncio.get_running_loop().run_in_executor(None, trouble)
-    while not troubled.done():
-        await once()
-    await troubled
-    await once()
 
 
 @pytest.mark.parametrize(("version", "way"), [(1, "send"), (2, "send"), (2, "send_batch")])
