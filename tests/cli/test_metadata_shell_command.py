@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from ottla.cli.metadata_files import load_image, metadata_files
-from ottla.cli.metadata_tree import REDACTED, Node, as_text, metadata_tree
+from ottla.cli.metadata_text import provenance_text
+from ottla.cli.metadata_tree import Node, metadata_tree
 from ottla.cli.shell_commands import Shell, ShellExit, columns
 from ottla.metadata.image.metadata import MetadataImage
+from ottla.metadata.image.metadata_delta import MetadataDelta
+from ottla.metadata.image.provenance import MetadataProvenance
+from ottla.metadata.records.settings import ClientQuotaRecord, EntityData
+from ottla.records.builder import build_batch
+from ottla.records.record import SimpleRecord
 from tests.cli.terminal import run_in_terminal, run_piped
 from tests.node import Node as KafkaNode
 
@@ -48,7 +54,10 @@ class TestOfANode:
 
     def test_json(self, directory: Path) -> None:
         done = run_piped("metadata-shell", "-d", str(directory), "--json", "cat", "/image/features")
-        assert json.loads(done.stdout)["/image/features"]["metadataVersion"] == "4.3-IV0"
+        assert json.loads(done.stdout)["/image/features"]["metadataVersion"] == "Optional[4.3-IV0]"
+        for words in (("cat", "/nowhere"), ("nonsense",)):
+            failed = run_piped("metadata-shell", "-d", str(directory), "--json", *words)
+            assert (failed.code, failed.stdout) == (1, "")
 
     def test_at_a_prompt(self, directory: Path) -> None:
         screen = run_in_terminal(
@@ -63,8 +72,8 @@ class TestOfANode:
         typed = "cd image/cluster\nls\nhistory\nnonsense\nexit\nls\n"
         done = run_piped("metadata-shell", "-d", str(directory), stdin=typed)
         assert done.stdout.splitlines()[:2] == ["brokers", "controllers"]
-        assert "   1  cd image/cluster" in done.stdout
-        assert done.stdout.splitlines()[-1] == "No such command: nonsense; help shows which there are."
+        assert "    0  cd image/cluster" in done.stdout
+        assert done.stdout.splitlines()[-1].startswith("invalid choice: 'nonsense' (choose from 'cat', 'cd', ")
 
     def test_the_image_is_the_log_s(self, directory: Path) -> None:
         image = load_image(directory)
@@ -86,7 +95,6 @@ class TestOfANode:
             ("You must specify the metadata to read", []),
             ("There is no /no/such/file", ["--snapshot", "/no/such/file"]),
             ("There is no metadata log in", ["--directory", "/"]),
-            ("makes sense at the prompt only", ["--snapshot", "x", "cd", "/"]),
         ],
     )
     def test_failures(self, text: str, arguments: list[str]) -> None:
@@ -111,7 +119,7 @@ def test_listing() -> None:
 
 def test_walking() -> None:
     assert _run("cd image/topics", "pwd", "cd ..", "pwd", "cd", "pwd") == ["/image/topics", "/image", "/"]
-    assert _run("cd nowhere") == ["cd: nowhere: no such file or directory."]
+    assert _run("cd nowhere") == ["cd: nowhere: no such directory."]
     assert _run("cd local/version") == ["cd: local/version: not a directory."]
 
 
@@ -124,11 +132,11 @@ def test_looking() -> None:
 
 
 def test_help() -> None:
-    assert _run("man ls") == ["ls: List metadata nodes.", "usage: ls [PATH…]"]
+    assert _run("man ls") == ["ls: List metadata nodes.", "", "usage: ls [PATH…]"]
     assert _run("man x")[0].startswith("man: unknown command x.")
     assert len(_run("help")) == 11
     assert _run("", "'") == ["': No closing quotation"]
-    assert _run("pwd", "history 1") == ["/", "   2  history 1"]
+    assert _run("pwd", "history 1") == ["/", "    1  history 1"]
     with pytest.raises(ShellExit):
         _run("exit")
 
@@ -147,9 +155,53 @@ def test_columns() -> None:
     assert list(columns(["a-very-long-name", "b"], 8)) == ["a-very-long-name", "b"]
 
 
-def test_texts() -> None:
-    assert as_text({"a": (1, None)}) == "{a=[1, null]}"
-    assert as_text(True) == "true"
-    empty = metadata_tree(MetadataImage())
-    assert isinstance(empty["image"], dict)
-    assert REDACTED == "[redacted]"
+def test_patterns() -> None:
+    assert _run("cat /image/topics/byName/a{,b}/id") == ["1", "2"]
+    assert _run("ls /image/topics/byName/??") == ["id"]
+    assert _run("ls /image/topics/byName/\\\\*") == ["ls: /image/topics/byName/\\*: no such file or directory."]
+    assert _run("ls /image/*/..") == ["empty", "topics"]
+    assert _run("cat /local/{version") == ["cat: /local/{version: No such file or directory."]
+
+
+def test_mistakes() -> None:
+    assert _run("cat", "tree", "man") == ["too few arguments"] * 3
+    assert _run("pwd x y") == ["unrecognized arguments: 'x y'"]
+    assert _run("hi")[0] == "invalid choice: 'hi': did you mean 'history'?"
+    assert _run("history x")[0].startswith("argument numEntriesToShow: could not convert 'x'")
+    assert (
+        Shell(TREE, typed=False).mistake(["pwd"]) == "invalid choice: 'pwd' (choose from 'cat', 'find', 'ls', 'tree')"
+    )
+
+
+def test_times_of_the_last_record() -> None:
+    def shown(time_ms: int) -> str:
+        return provenance_text(MetadataProvenance(7, 2, time_ms, True))
+
+    assert shown(1_794_838_219_740) == "offset 7, epoch 2, time 2026-11-16T14:10:19.74Z[UTC]"
+    assert shown(1_794_838_219_000) == "offset 7, epoch 2, time 2026-11-16T14:10:19Z[UTC]"
+    assert shown(-1) == "offset 7, epoch 2, time 1969-12-31T23:59:59.999Z[UTC]"
+
+
+def test_quotas_of_a_default_have_a_name() -> None:
+    entity = [EntityData(entity_type="user", entity_name=None)]
+    delta = MetadataDelta.from_empty(MetadataImage())
+    delta.replay(ClientQuotaRecord(entity=entity, key="producer_byte_rate", value=2e7))
+    shell = Shell(metadata_tree(delta.apply(MetadataProvenance())))
+    assert list(shell.run("cat /image/clientQuotas/user()/*")) == ["2.0E7"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("empty.checkpoint", b"", "is empty"),
+        ("00000000000000000000.log", b"no log", "after 0 of 6 bytes there is no whole batch"),
+        ("any.checkpoint", bytes(build_batch([SimpleRecord(1, None, b"x")]))[:-1], "there is no whole batch"),
+        ("any.log", bytes(build_batch([SimpleRecord(1, None, b"hello")])), "is none of the metadata's"),
+    ],
+)
+def test_files_that_hold_no_metadata(tmp_path: Path, name: str, content: bytes, text: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = run_piped("metadata-shell", "-s", str(tmp_path / name), "ls")
+    assert (done.code, done.stdout) == (1, "")
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,5 +1,6 @@
 """The metadata that files hold: a snapshot, a segment of the metadata log, or the log's directory."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from ottla.metadata.records import MetadataRecord
 
 LOG_NAME: Final = "__cluster_metadata-0"
+_SNAPSHOT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+"""First offset that it does not contain, and epoch."""
 
 PlacedRecord = tuple[int, int, int, "MetadataRecord"]
 """Offset, epoch, timestamp and the record."""
@@ -49,30 +52,50 @@ def load_image(path: Path) -> "MetadataImage":
     delta = MetadataDelta.from_empty(MetadataImage())
     provenance = MetadataProvenance()
     covered = 0
-    for file in metadata_files(path):
+    files = metadata_files(path)
+    if not any(file.stat().st_size for file in files):
+        raise CommandError(f"{path} is empty")
+    for file in files:
         for offset, epoch, timestamp, record in _settled(_records(file, covered)):
             delta.replay(record)
             provenance = MetadataProvenance(offset, epoch, timestamp, True)
-        if file.suffix == ".checkpoint" and file.name != BOOTSTRAP_NAME:
-            end, _, epoch_text = file.name.removesuffix(".checkpoint").partition("-")
-            covered = int(end)
-            provenance = MetadataProvenance(covered - 1, int(epoch_text.partition("-")[0]), provenance[2], True)
+        snapshot = _SNAPSHOT_NAME.fullmatch(file.name)
+        if snapshot is not None:
+            covered = int(snapshot[1])
+            provenance = MetadataProvenance(covered - 1, int(snapshot[2]), provenance[2], True)
     return delta.apply(provenance)
 
 
 def _records(path: Path, covered: int) -> Iterator[PlacedRecord]:
-    """The records of a file from offset ``covered`` on; a snapshot's count for themselves."""
-    from ottla.metadata.serde import decode_record
+    """The records of a file from offset ``covered`` on; a snapshot's count for themselves, and are there to its end."""
     from ottla.records.record import decode_records
 
     first = covered if path.suffix == ".log" else 0
-    for _, batch in file_batches(path):
+    end = 0
+    for position, batch in file_batches(path):
         batch.ensure_valid()
+        end = position + len(batch.bytes)
         if batch.is_control:
             continue
         for record in decode_records(batch):
             if record.offset >= first:
-                yield record.offset, batch.partition_leader_epoch, record.timestamp, decode_record(record.value or b"")
+                decoded = _decode(path, record.offset, record.value or b"")
+                yield record.offset, batch.partition_leader_epoch, record.timestamp, decoded
+    size = path.stat().st_size
+    if size > end and (end == 0 or path.suffix != ".log"):
+        raise CommandError(f"{path} is no whole snapshot or log: after {end} of {size} bytes there is no whole batch")
+
+
+def _decode(path: Path, offset: int, value: bytes) -> "MetadataRecord":
+    from ottla.metadata.serde import MetadataParseError, decode_record
+
+    try:
+        return decode_record(value)
+    except MetadataParseError as error:
+        raise CommandError(
+            f"The record at offset {offset} of {path} is none of the metadata's: {error}",
+            hint=f"name a file of {LOG_NAME}",
+        ) from error
 
 
 def _settled(records: Iterator[PlacedRecord]) -> Iterator[PlacedRecord]:

@@ -1,16 +1,16 @@
 """``ottla metadata-shell``: look around in the metadata of a cluster, as kafka-metadata-shell.sh.
 
 --snapshot FILE reads a snapshot or a segment of the metadata log, --directory DIR the last snapshot and what follows.
-With a command (ls, cat, tree, find, …) it runs that; without, it asks for commands until ``exit``.
+With a command (ls, cat, tree, find) it runs that; without, it asks for commands until ``exit``. As in Kafka's shell,
+a path or a command that does not exist is told, and the exit code is 0; with --json it is 1.
 With --json: the nodes that the command's paths name, by their paths.
 """
 
 import argparse
 import json
 import os
-import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,10 +18,10 @@ from ottla.cli.arguments import command_parser
 from ottla.cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
+    from ottla.cli.metadata_tree import Node
     from ottla.cli.shell_commands import Shell
 
 PROMPT: Final = ">> "
-_ONLY_TYPED: Final = ("cd", "exit", "history")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,19 +44,30 @@ def main(arguments: Sequence[str]) -> int:
     name = options.snapshot if options.snapshot is not None else options.directory
     if name is None:
         raise UsageError("You must specify the metadata to read with --snapshot or --directory")
-    if options.command and options.command[0] in _ONLY_TYPED:
-        raise CommandError(f"{options.command[0]} makes sense at the prompt only", hint="leave the command out")
     tree = metadata_tree(load_image(Path(name)))
     typed = os.isatty(0) and sys.stdout.isatty() and not options.command
-    shell = Shell(tree, os.get_terminal_size().columns if typed else None)
+    shell = Shell(tree, os.get_terminal_size().columns if typed else None, typed=not options.command)
     if getattr(options, "json", False):
-        paths = options.command[1:] or ["/"]
-        sys.stdout.write(json.dumps({path: node for each in paths for path, node in shell.find(each)}) + "\n")
+        sys.stdout.write(json.dumps(_document(shell, options.command)) + "\n")
     elif options.command:
-        _print(shell, shlex.join(options.command))
+        _print(shell.run_words(options.command))
     else:
         _ask(shell, typed)
     return 0
+
+
+def _document(shell: "Shell", words: Sequence[str]) -> dict[str, "Node"]:
+    """The nodes that the command's paths name; CommandError if one names none."""
+    mistake = shell.mistake(words)
+    if mistake is not None:
+        raise CommandError(mistake)
+    found: dict[str, Node] = {}
+    for path in words[1:] or ["/"]:
+        nodes = shell.find(path)
+        if not nodes:
+            raise CommandError(f"{words[0]}: {path}: no such file or directory")
+        found.update(nodes)
+    return found
 
 
 def _ask(shell: "Shell", typed: bool) -> None:
@@ -74,7 +85,7 @@ def _ask(shell: "Shell", typed: bool) -> None:
             sys.stdout.write("\n")
             continue
         try:
-            _print(shell, line)
+            _print(shell.run(line))
         except ShellExit:
             return
 
@@ -86,8 +97,8 @@ def _line() -> str:
     return line.rstrip("\n")
 
 
-def _print(shell: "Shell", line: str) -> None:
-    for each in shell.run(line):
+def _print(lines: Iterator[str]) -> None:
+    for each in lines:
         sys.stdout.write(f"{each}\n")
     sys.stdout.flush()
 

@@ -1,41 +1,56 @@
-"""The commands of the metadata shell, on any tree of dicts and texts. Pure: lines in, lines out."""
+"""The commands of the metadata shell, on any tree of dicts and texts. Pure: lines in, lines out.
 
-import re
+They say what Kafka's shell says, of mistakes as well.
+"""
+
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from ottla.cli.metadata_tree import Node
+from ottla.cli.shell_paths import Place, matching, split_path
 
-_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_ANY_NUMBER: Final = 1 << 31
 
 
 class ShellExit(Exception):  # noqa: N818 - it is no error
     """Somebody typed exit."""
 
 
+class ShellCommand(NamedTuple):
+    """What a command takes, and what it does; ``is_typed`` makes sense at a prompt only."""
+
+    usage: str
+    what: str
+    run: Callable[[list[str]], Iterator[str]]
+    least: int = 0
+    most: int = _ANY_NUMBER
+    is_typed: bool = False
+
+
 class Shell:
     """A place in the tree, and the commands that look around from there."""
 
-    def __init__(self, root: Mapping[str, Node], width: int | None = None) -> None:
-        """``width`` is that of the screen; without one, ``ls`` prints a name a line."""
+    def __init__(self, root: Mapping[str, Node], width: int | None = None, *, typed: bool = True) -> None:
+        """``width`` is that of the screen; without one, ``ls`` prints a name a line. ``typed``: there is a prompt."""
         self._root = root
         self._width = width
-        self._here: tuple[str, ...] = ()
+        self._here: Place = ()
         self.history: list[str] = []
-        self._commands: dict[str, tuple[str, str, Callable[[list[str]], Iterator[str]]]] = {
-            "cat": ("cat FILE…", "Show the contents of metadata files.", self._cat),
-            "cd": ("cd [DIRECTORY]", "Set the current working directory.", self._cd),
-            "exit": ("exit", "Exit the metadata shell.", self._exit),
-            "find": ("find [PATH…]", "Search for nodes in the directory hierarchy.", self._find),
-            "help": ("help", "Display this help message.", self._help),
-            "history": ("history [N]", "Print command history.", self._history),
-            "ls": ("ls [PATH…]", "List metadata nodes.", self._ls),
-            "man": ("man COMMAND", "Show the help text for a specific command.", self._man),
-            "pwd": ("pwd", "Print the current working directory.", self._pwd),
-            "tree": ("tree PATH…", "Show the contents of metadata nodes in a tree structure.", self._tree),
-        }
+        every = {
+            "cat": ShellCommand("cat FILE…", "Show the contents of metadata files.", self._cat, 1),
+            "cd": ShellCommand("cd [DIRECTORY]", "Set the current working directory.", self._cd, 0, 1, True),
+            "exit": ShellCommand("exit", "Exit the metadata shell.", self._exit, 0, 0, True),
+            "find": ShellCommand("find [PATH…]", "Search for nodes in the directory hierarchy.", self._find),
+            "help": ShellCommand("help", "Display this help message.", self._help, 0, 0, True),
+            "history": ShellCommand("history [N]", "Print command history.", self._history, 0, 1, True),
+            "ls": ShellCommand("ls [PATH…]", "List metadata nodes.", self._ls),
+            "man": ShellCommand("man COMMAND", "Show the help text for a specific command.", self._man, 1, 1, True),
+            "pwd": ShellCommand("pwd", "Print the current working directory.", self._pwd, 0, 0, True),
+            "tree": ShellCommand("tree PATH…", "Show the contents of metadata nodes in a tree structure.", self._tree,
+                                 1),
+        }  # fmt: skip
+        self._commands = {name: each for name, each in every.items() if typed or not each.is_typed}
 
     @property
     def commands(self) -> list[str]:
@@ -44,19 +59,39 @@ class Shell:
 
     def run(self, line: str) -> Iterator[str]:
         """What a line prints; ShellExit at ``exit``."""
+        if not line.strip():
+            return
+        self.history.append(line)
         try:
             words = shlex.split(line)
         except ValueError as error:
             yield f"{line}: {error}"
             return
+        yield from self.run_words(words)
+
+    def run_words(self, words: Sequence[str]) -> Iterator[str]:
+        """What a command with its arguments prints; ShellExit at ``exit``."""
+        mistake = self.mistake(words)
+        if mistake is not None:
+            yield mistake
+        elif words:
+            yield from self._commands[words[0]].run(list(words[1:]))
+
+    def mistake(self, words: Sequence[str]) -> str | None:
+        """Why words are no command; None if they are one."""
         if not words:
-            return
-        self.history.append(line)
-        name, arguments = words[0], words[1:]
+            return None
+        name, count = words[0], len(words) - 1
         if name not in self._commands:
-            yield f"No such command: {name}; help shows which there are."
-            return
-        yield from self._commands[name][2](arguments)
+            meant = [each for each in self._commands if each.startswith(name)]
+            if len(meant) == 1:
+                return f"invalid choice: '{name}': did you mean '{meant[0]}'?"
+            return f"invalid choice: '{name}' (choose from {', '.join(map(repr, self._commands))})"
+        if count < self._commands[name].least:
+            return "too few arguments"
+        if count > self._commands[name].most:
+            return f"unrecognized arguments: '{' '.join(words[1 + self._commands[name].most :])}'"
+        return None
 
     def completions(self, text: str) -> list[str]:
         """Paths that begin with ``text``."""
@@ -72,32 +107,8 @@ class Shell:
 
     def find(self, pattern: str) -> list[tuple[str, Node]]:
         """The nodes that a path with ``*``, ``?`` and ``{a,b}`` names, with their paths."""
-        found: list[tuple[tuple[str, ...], Node]] = []
-        for text in _expand(pattern):
-            parts = [part for part in text.split("/") if part not in ("", ".")]
-            starts = [()] if text.startswith("/") else [self._here]
-            places: list[tuple[str, ...]] = list(starts)
-            for part in parts:
-                places = [deeper for place in places for deeper in self._deeper(place, part)]
-            found += [(place, self._at(place)) for place in places]
-        return [("/" + "/".join(place), node) for place, node in found]
-
-    def _deeper(self, place: tuple[str, ...], part: str) -> list[tuple[str, ...]]:
-        if part == "..":
-            return [place[:-1]]
-        node = self._at(place)
-        if not isinstance(node, Mapping):
-            return []
-        if part in node:
-            return [(*place, part)]
-        return [(*place, name) for name in sorted(node) if fnmatchcase(name, part)]
-
-    def _at(self, place: tuple[str, ...]) -> Node:
-        node: Node = self._root
-        for part in place:
-            assert isinstance(node, Mapping)
-            node = node[part]
-        return node
+        parts = split_path(pattern, self._here)
+        return [("/" + "/".join(place), node) for place, node in matching(self._root, parts)]
 
     # The commands
 
@@ -113,39 +124,46 @@ class Shell:
         target = arguments[0] if arguments else "/"
         found = self.find(target)
         if not found:
-            yield f"cd: {target}: no such file or directory."
-        elif not isinstance(found[0][1], Mapping):
-            yield f"cd: {target}: not a directory."
-        else:
-            self._here = tuple(part for part in found[0][0].split("/") if part)
+            yield f"cd: {target}: no such directory."
+        for path, node in found:
+            if isinstance(node, Mapping):
+                self._here = tuple(split_path(path))
+            else:
+                yield f"cd: {target}: not a directory."
 
     def _exit(self, _arguments: list[str]) -> Iterator[str]:
         raise ShellExit
 
     def _find(self, arguments: list[str]) -> Iterator[str]:
-        for target in arguments or ["."]:
+        for target in _given(arguments):
             found = self.find(target)
             if not found:
                 yield f"find: {target}: no such file or directory."
-            for path, node in found:
-                yield from _walk(path, node)
+            for _, node in found:
+                yield from _walk(target, node)
 
     def _help(self, _arguments: list[str]) -> Iterator[str]:
         yield "Welcome to the metadata shell: it shows what a snapshot or a log holds, and changes nothing."
         width = max(map(len, self._commands))
-        for name, (_, what, _) in self._commands.items():
-            yield f"{name:<{width}}  {what}"
+        for name, command in self._commands.items():
+            yield f"{name:<{width}}  {command.what}"
 
     def _history(self, arguments: list[str]) -> Iterator[str]:
-        count = int(arguments[0]) if arguments and arguments[0].isdigit() else len(self.history)
+        count = len(self.history)
+        if arguments:
+            try:
+                count = max(0, int(arguments[0]))
+            except ValueError:
+                yield f"argument numEntriesToShow: could not convert '{arguments[0]}' to Integer"
+                return
         first = max(0, len(self.history) - count)
-        for number, line in enumerate(self.history[first:], first + 1):
-            yield f"{number:>4}  {line}"
+        for number, line in enumerate(self.history[first:], first):
+            yield f"{number:>5}  {line}"
 
     def _ls(self, arguments: list[str]) -> Iterator[str]:
         files: list[str] = []
         directories: list[tuple[str, list[str]]] = []
-        for target in arguments or ["."]:
+        for target in _given(arguments):
             found = self.find(target)
             if not found:
                 yield f"ls: {target}: no such file or directory."
@@ -156,29 +174,24 @@ class Shell:
                 else:
                     files.append(name)
         yield from columns(files, self._width)
-        is_first = not files
-        for name, children in directories:
-            if children and (files or len(directories) > 1):
-                if not is_first:
-                    yield ""
-                yield f"{name}:"
-                is_first = False
+        has_headings = bool(files) or len(directories) > 1
+        for number, (name, children) in enumerate(directories):
+            if children and has_headings:
+                yield from ("", f"{name}:") if files or number else (f"{name}:",)
             yield from columns(children, self._width)
 
     def _man(self, arguments: list[str]) -> Iterator[str]:
-        for name in arguments or ["man"]:
-            if name in self._commands:
-                usage, what, _ = self._commands[name]
-                yield f"{name}: {what}"
-                yield f"usage: {usage}"
-            else:
-                yield f"man: unknown command {name}. Type help to get a list of commands."
+        command = self._commands.get(arguments[0])
+        if command is None:
+            yield f"man: unknown command {arguments[0]}. Type help to get a list of commands."
+        else:
+            yield from (f"{arguments[0]}: {command.what}", "", f"usage: {command.usage}")
 
     def _pwd(self, _arguments: list[str]) -> Iterator[str]:
         yield "/" + "/".join(self._here)
 
     def _tree(self, arguments: list[str]) -> Iterator[str]:
-        for target in arguments or ["."]:
+        for target in arguments:
             found = self.find(target)
             if not found:
                 yield f"tree: {target}: No such file or directory."
@@ -221,13 +234,6 @@ def _branches(node: Node, indent: str) -> Iterator[str]:
         yield from _branches(child, f"{indent}  ")
 
 
-def _expand(pattern: str) -> list[str]:
-    """The patterns that one with braces stands for."""
-    found = _BRACES.search(pattern)
-    if found is None:
-        return [pattern]
-    return [
-        expanded
-        for choice in found[1].split(",")
-        for expanded in _expand(pattern[: found.start()] + choice + pattern[found.end() :])
-    ]
+def _given(paths: list[str]) -> list[str]:
+    """Without empty ones; where one is if none is left."""
+    return [path for path in paths if path] or ["."]
