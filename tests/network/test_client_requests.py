@@ -1,6 +1,7 @@
 """Requests over a connection: order, bound, deadlines, throttling, versions, and answers that are none."""
 
 import asyncio
+import socket
 from collections import deque
 from dataclasses import replace
 
@@ -46,6 +47,20 @@ def test_a_request_and_its_answer() -> None:
             assert first.header[:2] == (ApiKey.API_VERSIONS, 4)
             assert isinstance(first.body, ApiVersionsRequest)
             assert first.body.client_software_name == "ottla"
+
+    run(test())
+
+
+def test_small_requests_do_not_wait_for_each_other() -> None:
+    """Nagle's algorithm is off: a request behind one that the node takes its time over leaves at once."""
+
+    async def test() -> None:
+        async with ScriptedBroker() as broker, new_client() as client:
+            await client.connect(broker.node)
+            connection = client._channels[broker.node.id]._connection
+            assert connection is not None
+            sock = connection._transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
     run(test())
 
