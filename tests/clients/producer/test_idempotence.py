@@ -154,6 +154,9 @@ def test_the_last_epoch_is_followed_by_another_id() -> None:
     state.bump_epoch_if_needed()
     assert state.wants_producer_id
     assert not state.may_drain(failed)
+    state.initialized(ProducerIdAndEpoch(8, 0))
+    assert header(failed) == (8, 0, 0), "sent without an id it might be written twice"
+    assert state.may_drain(failed)
 
 
 def test_a_batch_that_is_refused_for_good_leaves_no_gap() -> None:
@@ -191,6 +194,21 @@ def test_what_was_given_up_and_followed_by_nothing_begins_the_next_epoch() -> No
     state.resolve_sequences()
     state.bump_epoch_if_needed()
     assert header(sent(state)) == (7, 1, 0)
+
+
+def test_what_was_given_up_and_arrives_late_says_nothing_of_the_next_epoch() -> None:
+    state = producer()
+    acknowledged(state, records=5)
+    given_up = sent(state)
+    state.failed(given_up, KafkaTimeoutError("expired"), adjust_sequences=False)
+    state.mark_unresolved(given_up)
+    state.resolve_sequences()
+    state.bump_epoch_if_needed()
+    first = sent(state)
+    state.completed(given_up, 5)
+    assert not state.may_drain(batch()), "the first of the epoch is not acknowledged"
+    state.completed(first, 7)
+    assert state.sequences(ORDERS).is_next(2)
 
 
 def test_the_batch_after_one_that_was_given_up_finds_the_gap() -> None:

@@ -52,7 +52,8 @@ def happen(world: World, what: str, *details: int) -> None:
         world.now_ms += details[0]
     pool = world.accumulator.pool
     assert 0 <= pool.available_bytes <= pool.total_bytes
-    held = sum(batch.memory_bytes for batch in world.accumulator.incomplete)
+    on_the_wire = {batch: None for requests in world.wire.values() for batches, _ in requests for batch in batches}
+    held = sum(batch.memory_bytes for batch in {**world.accumulator.incomplete, **on_the_wire})
     assert held == pool.total_bytes - pool.available_bytes
     for batch in world.accumulator.incomplete:
         raw = batch.raw_bytes if batch.builder is None else batch.builder.raw_bytes

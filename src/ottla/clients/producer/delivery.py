@@ -43,7 +43,7 @@ class Delivery:
             raise IllegalStateError("The record is still on its way")
         error = outcome.error_of(index)
         if error is not None:
-            raise error
+            raise error.with_traceback(None)  # all records of a batch share it: it must not grow with each
         topic, partition = outcome.topic_partition
         append_time_ms = outcome.log_append_time_ms
         return RecordMetadata(

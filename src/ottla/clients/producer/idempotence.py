@@ -151,8 +151,11 @@ class IdempotentProducer:
             self.fatal_error = error
 
     def initialized(self, producer: ProducerIdAndEpoch) -> None:
-        """A broker gave us an id."""
+        """A broker gave us an id; what lost its own when the epochs were used up takes it over."""
         self.producer = producer
+        for sequences in self._partitions.values():
+            if sequences.in_flight and not sequences.producer.is_valid:
+                sequences.start_at_beginning(producer)
 
     def sequences(self, topic_partition: TopicPartition) -> PartitionSequences:
         """Those of a partition."""
@@ -204,8 +207,10 @@ class IdempotentProducer:
             in_flight.remove(batch)
 
     def completed(self, batch: ProducerBatch, base_offset: int) -> None:
-        """A batch is in the log."""
-        self.sequences(batch.topic_partition).acknowledge(batch, base_offset)
+        """A batch is in the log; one that was given up under an epoch that is over says nothing of the one now."""
+        sequences = self.sequences(batch.topic_partition)
+        if sequences.producer == (batch.producer_id, batch.producer_epoch):
+            sequences.acknowledge(batch, base_offset)
         self.forget(batch)
 
     def failed(self, batch: ProducerBatch, error: KafkaError, *, adjust_sequences: bool) -> None:

@@ -47,9 +47,11 @@ class Interceptors:
         """What the chain makes of a record."""
         for interceptor in self._interceptors:
             try:
-                record = interceptor.on_send(record)
-            except Exception:  # the user's code must not break a send
+                topic, value, key, headers, partition, timestamp_ms = interceptor.on_send(record)
+            except Exception:  # the user's code must not break a send, nor what it gives back that is no record
                 logger.exception("Error executing interceptor on_send for topic %s", record.topic)
+            else:
+                record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
         return record
 
     def on_delivered(self, delivery: Delivery) -> None:

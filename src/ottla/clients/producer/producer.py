@@ -15,13 +15,22 @@ from ottla.clients.producer.interceptors import Interceptors, ProducerIntercepto
 from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
 from ottla.clients.producer.producer_core import ProducerCore, producer_state
 from ottla.clients.producer.record_appender import RecordAppender
-from ottla.clients.producer.record_fields import Headers, as_headers, check_size, serialize
+from ottla.clients.producer.record_fields import (
+    Headers,
+    as_headers,
+    as_partition,
+    as_timestamp,
+    check_size,
+    serialize,
+)
 from ottla.clients.producer.topic_queue import TopicQueue
 from ottla.clients.producer.transaction_coordination import TransactionCoordination
+from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.clients.serialization import as_serializer
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ProducerConfig
 from ottla.records.batch import HEADER_BYTES
+from ottla.records.record import Header
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,6 +43,8 @@ if TYPE_CHECKING:
 
 RECORD_BYTES_MAX: Final = HEADER_BYTES + RECORD_OVERHEAD_MAX + 11
 """What a batch of one record takes at most beside the key and the value; 11 is for their lengths and no headers."""
+STICKY: Final = -1
+"""The partition of a record of which the built-in partitioner decides when it is put into a batch."""
 _TURN_MASK: Final = 1023
 """After so many sends into one batch, and one more, the loop gets a turn, even if nothing makes the sender wait."""
 
@@ -300,44 +311,63 @@ class Producer:
         timestamp_ms: int | None,
     ) -> Delivery:
         """A send that may have to wait, begins a batch, or has something wrong with it."""
-        core, accumulator = self._core, self._accumulator
-        core.raise_if_closed()
-        if partition is not None and partition < 0:
-            raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
-        if timestamp_ms is None:
-            timestamp_ms = self._now_ms()
-        elif timestamp_ms < 0:
-            raise ValueError(f"Invalid timestamp: {timestamp_ms}. It must not be negative.")
+        self._core.raise_if_closed()
+        partition = None if partition is None else as_partition(partition)
+        timestamp_ms = self._now_ms() if timestamp_ms is None else as_timestamp(timestamp_ms)
         key = None if key is None else serialize(None, topic, key)
         value = None if value is None else serialize(None, topic, value)
         given_headers = as_headers(headers)
-        check_size(record_size_upper_bound(key, value, given_headers), core.config)
+        try:
+            check_size(record_size_upper_bound(key, value, given_headers), self._core.config)
+            return await self._place(topic, value, key, given_headers, partition, timestamp_ms)
+        except IllegalStateError:
+            raise
+        except KafkaError as error:
+            if isinstance(self._state, TransactionManager):
+                self._state.refuse_record(error)
+            raise
+
+    async def _place(  # noqa: PLR0917  the record's fields
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Sequence[Header],
+        given_partition: int | None,
+        timestamp_ms: int,
+    ) -> Delivery:
+        """Put a record into a batch of its partition, when there is one with room, or memory for another."""
+        core, accumulator = self._core, self._accumulator
         deadline_ms = core.monotonic_ms() + core.config.max_block_ms
-        queues = self._topics.get(topic)
-        if queues is None or queues.count <= (partition or 0):
-            queues = await core.wait_for_topic(topic, partition, deadline_ms)
-        if partition is None:
-            partition = self._partition(queues, key, value)
+        queues: TopicQueue | None = None
+        partition = STICKY
         taken_bytes = 0
         has_filled = False
         try:
             while True:
-                chosen = queues.choose_sticky(accumulator.is_available) if partition < 0 else partition
+                # Looked up again after each wait: the topic may have been forgotten, deleted or made anew meanwhile.
+                found = self._topics.get(topic)
+                if found is None or found.count <= (given_partition or 0):
+                    found = await core.wait_for_topic(topic, given_partition, deadline_ms)
+                if found is not queues or partition >= found.count:
+                    queues = found
+                    partition = self._partition(found, key, value) if given_partition is None else given_partition
+                chosen = queues.choose_sticky(accumulator.is_available) if partition == STICKY else partition
                 queue = queues.partitions[chosen]
                 if self._add_partition is not None:
                     self._add_partition(queue.topic_partition)
                 had_batch = queue.builder is not None
-                index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+                index = accumulator.append(queue, timestamp_ms, key, value, headers)
                 if index >= 0:
                     break
                 has_filled |= had_batch
                 if taken_bytes:
                     accumulator.open_batch(queues, queue, taken_bytes, core.monotonic_ms())
                     taken_bytes = 0
-                    index = accumulator.append(queue, timestamp_ms, key, value, given_headers)
+                    index = accumulator.append(queue, timestamp_ms, key, value, headers)
                     break
                 # While this waits the partition may get a batch, or stop being the one to stay with.
-                needed_bytes = accumulator.memory_for(key, value, given_headers)
+                needed_bytes = accumulator.memory_for(key, value, headers)
                 await core.take_memory(needed_bytes, deadline_ms)
                 taken_bytes = needed_bytes
         finally:
@@ -354,7 +384,7 @@ class Producer:
         return delivery
 
     def _partition(self, queues: TopicQueue, key: bytes | None, value: bytes | None) -> int:
-        """Where a record goes that names no partition; -1 leaves it to the built-in partitioner."""
+        """Where a record goes that names no partition; STICKY leaves it to the built-in partitioner."""
         if self._partitioner is not None:
             partition = self._partitioner(queues.name, key, value, queues.numbers, queues.available)
             if not 0 <= partition < queues.count:
@@ -362,4 +392,4 @@ class Producer:
             return partition
         if key is not None and self._is_by_key:
             return partition_for_key(key, queues.count)
-        return -1
+        return STICKY

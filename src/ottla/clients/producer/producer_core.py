@@ -165,21 +165,26 @@ class ProducerCore:
         if self.accumulator.is_closed:
             return
         self.accumulator.is_closed = True
-        if self._is_started:
-            self.sender.wake()
-            try:
-                async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-                    await _settled([batch.outcome for batch in self.accumulator.incomplete])
-                    if self.transactions is not None:
-                        await self.transactions.end_open_transaction(self.config.max_block_ms)
-            except TimeoutError:
-                pass
-            finally:
-                self.completer.abort_all(ClientClosedError("Producer is closed forcefully."))
-                self.sender.close()
+        try:
+            if self._is_started:
+                await self._finish(timeout_ms)
+        finally:
+            await self.cluster.close()
+
+    async def _finish(self, timeout_ms: int | None) -> None:
+        self.sender.wake()
+        try:
+            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                await _settled([batch.outcome for batch in self.accumulator.incomplete])
                 if self.transactions is not None:
-                    await self.transactions.close()
-        await self.cluster.close()
+                    await self.transactions.end_open_transaction(self.config.max_block_ms)
+        except TimeoutError:
+            pass
+        finally:
+            self.completer.abort_all(ClientClosedError("Producer is closed forcefully."))
+            self.sender.close()
+            if self.transactions is not None:
+                await self.transactions.close()
 
 
 def producer_state(config: ProducerConfig) -> IdempotentProducer | None:

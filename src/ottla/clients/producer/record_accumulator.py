@@ -281,9 +281,11 @@ class RecordAccumulator:
         return self.topics[topic_partition.topic].partitions[topic_partition.partition]
 
     def landed(self, batch: ProducerBatch) -> None:
-        """An attempt has ended: answered, or failed."""
+        """An attempt has ended: answered, or failed. One that was given up meanwhile lets go of its memory now."""
         queue = self.queue_of(batch.topic_partition)
         batch.is_in_flight = False
+        if batch.is_done:
+            self._release(batch)
         queue.is_muted = False
         if batch in queue.in_flight:
             queue.in_flight.remove(batch)
@@ -318,7 +320,7 @@ class RecordAccumulator:
         batch.forget_bytes()
 
     def finish(self, batch: ProducerBatch) -> None:
-        """A batch is done: give its memory back, and let go of it wherever it is."""
+        """A batch is done: let go of it wherever it is, and of its memory unless a connection still has its bytes."""
         queue = self.queue_of(batch.topic_partition)
         if not batch.is_in_flight:
             queue.remove(batch)
@@ -326,6 +328,10 @@ class RecordAccumulator:
                 self._active.pop(queue, None)
         self.incomplete.pop(batch, None)
         batch.forget_bytes()
+        if not batch.is_in_flight:
+            self._release(batch)
+
+    def _release(self, batch: ProducerBatch) -> None:
         memory_bytes, batch.memory_bytes = batch.memory_bytes, 0
         if memory_bytes:
             self.pool.release(memory_bytes)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ottla.clients.producer.delivery import Delivery
 from ottla.clients.producer.partitioner import partition_for_key
+from ottla.clients.producer.record_fields import TIMESTAMP_MAX_MS
 from ottla.clients.producer.topic_queue import TopicQueue
 from ottla.common.topic_partition import TopicPartition
 
@@ -45,7 +46,7 @@ class RecordAppender:
         Also None for keys and values that are neither bytes nor None, and for partitions and times that do not exist.
         """
         queues = self._topics.get(topic)
-        if queues is None:
+        if queues is None or not queues.count:
             return None
         key_size = value_size = _NULL_SIZE
         if value is not None:
@@ -68,7 +69,7 @@ class RecordAppender:
             return None
         if timestamp_ms is None:
             timestamp_ms = self._now_ms()
-        elif timestamp_ms < 0:
+        elif type(timestamp_ms) is not int or not 0 <= timestamp_ms <= TIMESTAMP_MAX_MS:
             return None
         queue = queues.partitions[partition]
         builder, outcome = queue.builder, queue.outcome

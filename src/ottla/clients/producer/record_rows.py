@@ -5,10 +5,10 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from ottla.clients.producer.batch_record import BatchRecord, as_batch_record
+from ottla.clients.producer.batch_record import as_batch_record
 from ottla.clients.producer.kernel_loader import KERNELS
 from ottla.clients.producer.record_chunk import RecordChunk, RowChunk
-from ottla.clients.producer.record_fields import as_headers, serialize
+from ottla.clients.producer.record_fields import as_headers, as_partition, as_timestamp, serialize
 from ottla.clients.serialization import Serializer
 from ottla.common.errors import KafkaError
 from ottla.records.record import Header
@@ -55,7 +55,6 @@ class RowReader:
         failed: dict[int, KafkaError] = {}
         for row, item in enumerate(items):
             record = as_batch_record(item)
-            _check_numbers(record)
             key = value = None
             try:
                 if record.key is not None:
@@ -66,8 +65,8 @@ class RowReader:
                 failed[row] = error
             keys.append(key)
             values.append(value)
-            timestamps.append(now_ms if record.timestamp_ms is None else record.timestamp_ms)
-            partitions.append(partition if record.partition is None else record.partition)
+            timestamps.append(now_ms if record.timestamp_ms is None else as_timestamp(record.timestamp_ms))
+            partitions.append(partition if record.partition is None else as_partition(record.partition))
             headers.append(as_headers(record.headers))
         return ReadRows(_chunk(keys, values, timestamps, partitions, headers if any(headers) else None), failed)
 
@@ -114,12 +113,6 @@ def _size(item: Any) -> int:
         return len(item)
     parts = item.values() if isinstance(item, dict) else item if isinstance(item, tuple) else ()
     return sum(len(part) for part in parts if isinstance(part, bytes | bytearray | str))
-
-
-def _check_numbers(record: BatchRecord) -> None:
-    for name, number in (("partition", record.partition), ("timestamp", record.timestamp_ms)):
-        if number is not None and number < 0:
-            raise ValueError(f"Invalid {name}: {number}. It must not be negative.")
 
 
 def _chunk(

@@ -16,10 +16,10 @@ from ottla.clients.producer.partition_queue import PartitionQueue
 from ottla.clients.producer.producer_batch import ProducerBatch
 from ottla.clients.producer.producer_core import ProducerCore
 from ottla.clients.producer.record_chunk import STICKY, RecordChunk, Share
-from ottla.clients.producer.record_fields import check_size
+from ottla.clients.producer.record_fields import as_partition, check_size
 from ottla.clients.producer.record_rows import ReadRows, RowReader, take
 from ottla.clients.producer.topic_queue import TopicQueue
-from ottla.clients.producer.transaction_manager import TransactionManager, TransactionState
+from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.clients.serialization import Serializer
 from ottla.common.errors import KafkaError
 from ottla.records.batch import HEADER_BYTES
@@ -83,8 +83,7 @@ class BatchSender:
         core.raise_if_closed()
         if isinstance(self._state, TransactionManager):
             self._state.require_transaction("send_batch")
-        if partition is not None and partition < 0:
-            raise ValueError(f"Invalid partition: {partition}. It must not be negative.")
+        partition = None if partition is None else as_partition(partition)
         table = _table_of(records)
         await core.wait_for_topic(topic, partition, self._deadline_ms())
         job = _Job(topic, STICKY if partition is None else partition, BatchDelivery())
@@ -129,7 +128,8 @@ class BatchSender:
             queues = await self._partition(job, chunk, failed, start)
 
             def choose() -> int:
-                return queues.choose_sticky(self._accumulator.is_available)
+                # Of a topic that was deleted meanwhile no partition is known; when it is back it has a first one.
+                return queues.choose_sticky(self._accumulator.is_available) if queues.count else 0
 
             for share in chunk.shares(queues.count, self._batch_bytes, choose):
                 await self._send_share(job, chunk, share, start)
@@ -213,7 +213,9 @@ class BatchSender:
     async def _queues(self, topic: str) -> TopicQueue:
         """The topic's queues as they are now: idle ones are forgotten, and this may have waited for long."""
         queues = self._accumulator.topics.get(topic)
-        return await self._core.wait_for_topic(topic, None, self._deadline_ms()) if queues is None else queues
+        if queues is None or not queues.count:
+            queues = await self._core.wait_for_topic(topic, None, self._deadline_ms())
+        return queues
 
     async def _queue(self, topic: str, partition: int) -> PartitionQueue:
         queues = await self._queues(topic)
@@ -237,9 +239,8 @@ class BatchSender:
         if not rows:
             return
         job.delivery.add_failure(error, rows)
-        state = self._state
-        if isinstance(state, TransactionManager) and state.state is TransactionState.IN_TRANSACTION:
-            state.note_error(error)
+        if isinstance(self._state, TransactionManager):
+            self._state.refuse_record(error)
 
     async def _send_singly(self, job: _Job, records: Iterable[Any], send_one: SendOne, *, is_table: bool) -> None:
         """The slow way: interceptors see each record."""

@@ -5,9 +5,15 @@ from typing import Final
 from ottla.clients.back_off import BackOff
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.coordinator_cache import CoordinatorType
-from ottla.clients.errors import GroupAuthorizationError, KafkaTimeoutError, TransactionAbortedError
+from ottla.clients.errors import (
+    GroupAuthorizationError,
+    KafkaTimeoutError,
+    TransactionAbortableError,
+    TransactionAbortedError,
+)
 from ottla.clients.producer.transaction_manager import TransactionManager, TransactionState
 from ottla.clients.producer.transaction_verdict import Verdict, error_of, judge
+from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.network.client_errors import NetworkError
 from ottla.network.node import Node
@@ -60,7 +66,7 @@ class TransactionCaller:
                 self._cluster.forget_coordinator(kind, key)
                 await self.pause(back_off)
                 continue
-            except GroupAuthorizationError as error:
+            except (GroupAuthorizationError, TransactionAbortableError) as error:
                 self._manager.spoil(error)
                 raise
             except KafkaError as error:
@@ -82,6 +88,8 @@ class TransactionCaller:
         if verdict is Verdict.FATAL:
             self._manager.fail(error)
         else:
+            if code == ErrorCode.UNKNOWN_PRODUCER_ID and not self._manager.is_v2:
+                self._manager.needs_epoch_bump = True
             self._manager.spoil(error)
         raise error
 

@@ -95,8 +95,9 @@ class TransactionCoordination:
 
     @property
     def may_abort(self) -> bool:
-        """Whether there is a transaction to abort."""
-        return self._manager.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
+        """Whether there is a transaction to abort, and nothing under way that has to end first."""
+        is_free = self._pending is None or self._pending[1].done()
+        return is_free and self._manager.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
 
     async def end_open_transaction(self, timeout_ms: int) -> None:
         """The producer is being closed: see what is under way to its end, and abort what would be left hanging."""
@@ -123,7 +124,6 @@ class TransactionCoordination:
     async def _perform(self, name: str, operation: Callable[[], Coroutine[Any, Any, None]], timeout_ms: int) -> None:
         if self._pending is not None and self._pending[0] != name:
             self._require_nothing_pending(name)
-            self._pending = None
         if self._pending is None:
             self._pending = (name, asyncio.get_running_loop().create_task(operation(), name=name))
         task = self._pending[1]
@@ -134,8 +134,15 @@ class TransactionCoordination:
                 self._pending = None
 
     def _require_nothing_pending(self, name: str) -> None:
-        if self._pending is not None and not self._pending[1].done():
-            raise IllegalStateError(f"{name} has to wait: {self._pending[0]} took too long and must be called again")
+        """What took too long and has ended by now is forgotten: how it ended shows in the state of the producer."""
+        if self._pending is None:
+            return
+        pending, task = self._pending
+        if not task.done():
+            raise IllegalStateError(f"{name} has to wait: {pending} took too long and must be called again")
+        self._pending = None
+        if not task.cancelled():
+            task.exception()  # nobody will ask for it any more
 
     async def _init(self) -> None:
         self._manager.begin_initialize()
@@ -158,6 +165,7 @@ class TransactionCoordination:
         manager.begin_commit()
         self._wake_sender()
         await self._drained()
+        await _settled(self._adding)  # it may be for a record that was not taken in the end
         manager.require_no_error()
         await self._end(committed=True)
 
@@ -179,6 +187,8 @@ class TransactionCoordination:
             version_max = None if manager.is_v2 else requests.END_TXN_VERSION_MAX_V1
             response = await self._caller.ask(request, CoordinatorType.TRANSACTION, self._id, version_max)
             producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)  # type: ignore[attr-defined]
+            if self._caller.is_v2 and not manager.is_v2:
+                manager.needs_epoch_bump = True  # what comes late of version 1 must not join the next transaction
         before = manager.producer
         manager.ended(producer)
         if manager.state is TransactionState.INITIALIZING:

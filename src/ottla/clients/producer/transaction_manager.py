@@ -231,7 +231,12 @@ class TransactionManager(IdempotentProducer):
             raise ProducerFencedError(
                 f"The producer with transactional id {self._transactional_id!r} has been fenced by a newer one"
             )
-        raise self.error
+        raise self.error.with_traceback(None)  # else it would grow with each time it is raised
+
+    def refuse_record(self, error: KafkaError) -> None:
+        """A record was not taken: the transaction, if one is under way, must not be committed without it."""
+        if self.state is _S.IN_TRANSACTION:
+            self.note_error(error)
 
     def spoil(self, error: KafkaError) -> None:
         """The transaction can only be aborted; one that is being aborted anyway does not mind."""
