@@ -97,7 +97,7 @@ def test_tls_where_there_is_none(kafka: Node, written: Callable[[str, str], str]
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (b"\x15\x03\x03\x00\x02\x02\x0a", "if it is a TLS listener, set security.protocol to SSL"),
+        (b"\x15\x03\x03\x00\x02\x02\x0a", "if it is a TLS listener, set security.protocol to SSL in"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no Kafka: it answers with HTTP; check the port"),
         (b"220 mail.example.org ESMTP\r\n", "is no Kafka: it answers with something else; check the port"),
         (b"", "does not speak Kafka's protocol in plain text"),

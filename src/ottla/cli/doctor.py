@@ -19,8 +19,9 @@ from ottla.cli.findings import Finding, Level, fail, has_failed, ok, warn
 from ottla.cli.output import Output, Table
 
 if TYPE_CHECKING:
+    from ottla.cli.doctor_security import SecureSide
     from ottla.clients import Admin
-    from ottla.clients.admin import ClusterNode
+    from ottla.network.node import Node
 
 _SKEW_WARN_MS: Final = 1000
 _SKEW_FAIL_MS: Final = 60_000
@@ -64,22 +65,29 @@ async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:
 
 
 async def remote_findings(settings: dict[str, str], servers: str) -> AsyncIterator[Finding]:
-    """The bootstrap servers, and if one of them answers, the cluster."""
+    """The configuration, the bootstrap servers, and if one of them answers as it should, the cluster."""
+    from ottla.cli.doctor_security import SecureSide, configuration_finding
+    from ottla.common.errors import InvalidConfigError
+
+    side = None
+    try:
+        side = SecureSide.of(settings)
+    except InvalidConfigError as error:
+        yield configuration_finding(error)
     reached = False
     for server in servers.split(","):
         host, _, port = server.strip().rpartition(":")
-        async for finding in _server_findings(host.strip("[]"), int(port), settings):
+        found = [finding async for finding in _server_findings(host.strip("[]"), int(port), side)]
+        for finding in found:
             yield finding
-            reached = reached or finding.what.endswith(_ANSWERS)
-    if reached:
-        async for finding in _cluster_findings(settings):
+        reached = reached or not has_failed(found)
+    if reached and side is not None:
+        async for finding in _cluster_findings(settings, side):
             yield finding
 
 
-_ANSWERS: Final = "answers"
-
-
-async def _server_findings(host: str, port: int, settings: dict[str, str]) -> AsyncIterator[Finding]:
+async def _server_findings(host: str, port: int, side: "SecureSide | None") -> AsyncIterator[Finding]:
+    """The name, the port, and what is there beside what the client is configured for, as far as it is."""
     from ottla.cli import probe
 
     place = f"{host}:{port}"
@@ -103,7 +111,15 @@ async def _server_findings(host: str, port: int, settings: dict[str, str]) -> As
     except OSError as error:
         yield fail(f"{place} cannot be reached: {message_of(error)}", "check network and routes")
         return
-    yield protocol_finding(place, spoken, settings.get("security.protocol", "PLAINTEXT").upper())
+    if side is None:
+        yield ok(f"{place} answers with {spoken.value}")
+    else:
+        finding = protocol_finding(place, spoken, side.config.security_protocol)
+        yield finding
+        if finding.level is Level.OK:
+            login = await side.login_finding(host, port)
+            if login is not None:
+                yield login
 
 
 def protocol_finding(place: str, spoken: object, security_protocol: str) -> Finding:
@@ -114,22 +130,52 @@ def protocol_finding(place: str, spoken: object, security_protocol: str) -> Find
     if spoken is Speaks.KAFKA and wants_tls:
         return fail(
             f"{place} speaks without TLS, but security.protocol is {security_protocol}",
-            "set security.protocol to PLAINTEXT or SASL_PLAINTEXT, or use the port of a TLS listener",
+            f"set security.protocol to {security_protocol.replace('SSL', 'PLAINTEXT')} in the file of --command-config"
+            ", or use the port of a TLS listener",
         )
     if spoken is Speaks.KAFKA:
-        return ok(f"A Kafka at {place} {_ANSWERS}")
+        return ok(f"A Kafka at {place} answers")
     if wants_tls and spoken in (Speaks.TLS, Speaks.NOTHING):
-        return ok(f"A server with TLS at {place} {_ANSWERS}")
+        return ok(f"A server with TLS at {place} answers")
     if spoken in (Speaks.TLS, Speaks.NOTHING):
         return fail(
             f"{place} does not speak Kafka's protocol in plain text (it answers with {spoken.value})",
-            "if it is a TLS listener, set security.protocol to SSL or SASL_SSL with --command-config",
+            f"if it is a TLS listener, set security.protocol to {security_protocol.replace('PLAINTEXT', 'SSL')} in the "
+            "file of --command-config",
         )
     what = spoken.value if isinstance(spoken, Speaks) else str(spoken)
     return fail(f"{place} is no Kafka: it answers with {what}", "check the port")
 
 
-async def _cluster_findings(settings: dict[str, str]) -> AsyncIterator[Finding]:
+async def _cluster_findings(settings: dict[str, str], side: "SecureSide") -> AsyncIterator[Finding]:
+    from ottla.clients.cluster.cluster_client import ClusterClient
+    from ottla.common.errors import KafkaError
+
+    client = ClusterClient(side.config)
+    try:
+        # Asks a bootstrap server: the addresses that it tells may be wrong ones.
+        await client.start(timeout_ms=int(settings["default.api.timeout.ms"]))
+    except KafkaError as error:
+        yield side.refusal_finding(error)
+        return
+    finally:
+        await client.close()
+    metadata = client.metadata
+    yield ok(f"The cluster {metadata.cluster_id} has {len(metadata.nodes)} broker(s), and lets us in")
+    local = all(_is_local(server) for server in settings["bootstrap.servers"].split(","))
+    reached = []
+    for _, node in sorted(metadata.nodes.items()):
+        advertised = await _advertised_finding(node, bootstrap_is_local=local)
+        yield advertised
+        if advertised.level is not Level.FAIL:
+            reached.append(node)
+    if reached:  # other questions could only fail for the same reason
+        async for finding in _broker_findings(settings, reached):
+            yield finding
+
+
+async def _broker_findings(settings: dict[str, str], reached: list["Node"]) -> AsyncIterator[Finding]:
+    """What those brokers understand that can be reached, and the controllers behind them."""
     from ottla.clients import Admin
     from ottla.common.errors import KafkaError
     from ottla.config.admin_keys import ADMIN_CONFIG
@@ -137,27 +183,12 @@ async def _cluster_findings(settings: dict[str, str]) -> AsyncIterator[Finding]:
     admin = Admin({key: value for key, value in settings.items() if key in ADMIN_CONFIG})
     try:
         await admin.start()
-        cluster = await admin.describe_cluster()
+        for node in reached:
+            yield await _version_finding(admin, node)
+        async for finding in _quorum_findings(admin):
+            yield finding
     except KafkaError as error:
-        yield fail(
-            f"The cluster refuses us: {message_of(error)}",
-            "check security.protocol, sasl.* and ssl.* in the file of --command-config",
-        )
-        await admin.close()
-        return
-    try:
-        yield ok(f"The cluster {cluster.cluster_id} has {len(cluster.nodes)} broker(s), and lets us in")
-        local = all(_is_local(server) for server in settings["bootstrap.servers"].split(","))
-        reached = False
-        for node in cluster.nodes:
-            advertised = await _advertised_finding(node, bootstrap_is_local=local)
-            yield advertised
-            if advertised.level is not Level.FAIL:
-                reached = True
-                yield await _version_finding(admin, node)
-        if reached:  # others could only fail for the same reason
-            async for finding in _quorum_findings(admin):
-                yield finding
+        yield fail(f"The cluster does not answer any more: {message_of(error)}", "see the brokers' logs")
     finally:
         await admin.close()
 
@@ -166,7 +197,7 @@ def _is_local(server: str) -> bool:
     return server.strip().rpartition(":")[0].strip("[]") in _LOCAL_NAMES
 
 
-async def _advertised_finding(node: "ClusterNode", *, bootstrap_is_local: bool) -> Finding:
+async def _advertised_finding(node: "Node", *, bootstrap_is_local: bool) -> Finding:
     from ottla.cli import probe
 
     place = f"{node.host}:{node.port}"
@@ -186,7 +217,7 @@ async def _advertised_finding(node: "ClusterNode", *, bootstrap_is_local: bool) 
     return ok(f"Broker {node.id} at {place}, as it tells clients, can be reached from here")
 
 
-async def _version_finding(admin: "Admin", node: "ClusterNode") -> Finding:
+async def _version_finding(admin: "Admin", node: "Node") -> Finding:
     from ottla.common.errors import KafkaError
     from ottla.protocol.api_keys import ApiKey
 

@@ -291,7 +291,7 @@ class NodeChannel:
 
     def _attempt_failed(self, address: Address | None, error: KafkaError | OSError) -> KafkaError:
         now_ms = self._clock.monotonic_ms()
-        where = f"{self.node} ({self.node.host if address is None else address.sockaddr})"
+        where = f"{self.node} ({self.node.host if address is None else address.sockaddr[0]})"
         reason = failure(error, where, self._state.connection_setup_timeout_ms)
         connection, self._connection = self._connection, None
         if connection is not None:
