@@ -16,6 +16,7 @@ _PARTITION: Final = Struct(">i").pack
 _VALUE_HEAD: Final = Struct(">hqib").pack
 _TIMESTAMP_AND_TOPIC_ID: Final = Struct(">qbbb16s").pack
 _TIMESTAMP: Final = Struct(">qb").pack
+_NO_TOPIC_ID: Final = ZERO_UUID.bytes
 _SHORT_METADATA_MAX: Final = 126
 """Longer metadata has a length of more than one byte."""
 
@@ -41,8 +42,8 @@ def _offset_commit_key(key: OffsetCommitKey) -> bytes:
 
 def _offset_commit_value(value: OffsetCommitValue, metadata: bytes) -> bytes:
     head = _VALUE_HEAD(OFFSET_COMMIT_VALUE_VERSION, value.offset, value.leader_epoch, len(metadata) + 1)
-    topic_id = value.topic_id
-    if topic_id is ZERO_UUID or topic_id == ZERO_UUID:
+    topic_id = value.topic_id.bytes
+    if topic_id == _NO_TOPIC_ID:
         return head + metadata + _TIMESTAMP(value.commit_timestamp, 0)
     # one tagged field, whose number is 0, of sixteen bytes
-    return head + metadata + _TIMESTAMP_AND_TOPIC_ID(value.commit_timestamp, 1, 0, 16, topic_id.bytes)
+    return head + metadata + _TIMESTAMP_AND_TOPIC_ID(value.commit_timestamp, 1, 0, 16, topic_id)

@@ -15,8 +15,8 @@ BY_TOPIC_ID_FROM: Final = 10
 _GENERATION: Final = struct.Struct(">i")
 _PARTITION: Final = struct.Struct(">biqi")
 """The length of the partitions, and of the one: its index, offset and leader epoch."""
-_ANSWER_HEAD: Final = struct.Struct(">iibib")
-_ANSWER_PARTITION: Final = struct.Struct(">bihbbb")
+_ANSWER_HEAD: Final = struct.Struct(">iibib").pack
+_ANSWER_PARTITION: Final = struct.Struct(">bihbbb").pack
 _ONE: Final = 2
 """The compact length of an array of one."""
 _NO_TAGS: Final = b"\0\0\0"
@@ -128,5 +128,5 @@ def write_single_offset_commit_response(
     correlation_id: int, topic_field: bytes, partition: int, error_code: int
 ) -> bytes:
     """The whole frame of the answer, in any flexible version."""
-    head = _ANSWER_HEAD.pack(len(topic_field) + 20, correlation_id, 0, 0, _ONE)
-    return head + topic_field + _ANSWER_PARTITION.pack(_ONE, partition, error_code, 0, 0, 0)
+    head = _ANSWER_HEAD(len(topic_field) + 20, correlation_id, 0, 0, _ONE)
+    return head + topic_field + _ANSWER_PARTITION(_ONE, partition, error_code, 0, 0, 0)
