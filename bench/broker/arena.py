@@ -31,12 +31,12 @@ class Cost(NamedTuple):
 class Arena:
     """The running contenders, by name, and how many rounds are wanted."""
 
-    def __init__(self, names: list[str], oracle: Oracle | None, directory: Path, *, quick: bool) -> None:
+    def __init__(self, names: list[str], oracle: Oracle | None, directory: Path, *, long: bool) -> None:
         self.names = names
         self.oracle = oracle
         self.directory = directory
-        self.quick = quick
-        self.rounds = 3 if quick else 5
+        self.long = long
+        self.rounds = 5 if long else 3
         self.nodes: dict[str, Node] = {}
         self.rows: list[Row] = []
         self._topics = 0

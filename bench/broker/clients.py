@@ -33,11 +33,11 @@ def throughput(arena: Arena) -> None:
                             bootstrap=node.bootstrap,
                             topic=topic,
                             value_bytes=value_bytes,
-                            messages=messages // (4 if arena.quick else 1),
+                            messages=messages // (1 if arena.long else 4),
                             settings={"acks": acks},
                         )
                     if number >= len(arena.names):
-                        board.add(line, name, messages // (4 if arena.quick else 1) / answer["wall_s"])
+                        board.add(line, name, messages // (1 if arena.long else 4) / answer["wall_s"])
 
 
 def profiles(arena: Arena) -> None:
@@ -46,12 +46,12 @@ def profiles(arena: Arena) -> None:
     fast = Line("low latency, as fast as it goes", per_second)
     high = Line("high throughput", per_second)
     high_bytes = Line("  in bytes, before compression", megabytes_per_second)
-    messages = 200_000 if arena.quick else 1_000_000
+    messages = 1_000_000 if arena.long else 200_000
     with arena.board("The seeds' producer profiles, 100 B") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node) as topic:
                 plan: dict[str, Any] = {"bootstrap": node.bootstrap, "topic": topic, "value_bytes": 100}
-                paced = measure(kind="paced", rate=PACE, seconds=1 if arena.quick else 3, settings=LOW_LATENCY, **plan)
+                paced = measure(kind="paced", rate=PACE, seconds=3 if arena.long else 1, settings=LOW_LATENCY, **plan)
                 flat = measure(kind="produce", messages=messages // 5, settings=LOW_LATENCY, **plan)
                 full = measure(kind="produce", messages=messages, settings=HIGH_THROUGHPUT, **plan)
             if number < len(arena.names):
@@ -72,7 +72,7 @@ def sync(arena: Arena) -> None:
         Line("raw socket, p50", microseconds),
         Line("raw socket, p99", microseconds),
     )
-    messages = 2_000 if arena.quick else 10_000
+    messages = 10_000 if arena.long else 2_000
     with arena.board("Synchronous produces of 100 B, acks=all") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node) as topic:

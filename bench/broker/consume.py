@@ -21,7 +21,7 @@ RAW_COLD_CPU = Line("  broker CPU, cold", milliseconds_per_gigabyte)
 
 def consume(arena: Arena) -> None:
     """Fill a topic of each contender, and read it again and again."""
-    requests = 4_000 if arena.quick else 16_000
+    requests = 16_000 if arena.long else 4_000
     with arena.board("Consuming") as board, ExitStack() as topics:
         filled: dict[str, tuple[str, int]] = {}
         for name, node in arena.turns(1):
@@ -51,7 +51,7 @@ def sendfile(arena: Arena) -> None:
     """Ottla's answers from the page cache by sendfile, against copying them through the process."""
     if "ottla" not in arena.names:
         return
-    requests = 4_000 if arena.quick else 16_000
+    requests = 16_000 if arena.long else 4_000
     ways = {"sendfile": {}, "copied": nodes.COPY_PROPERTIES}
     others = list(arena.nodes.values())
     with arena.board("Ottla's fetches, by sendfile and copied") as board:

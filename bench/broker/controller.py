@@ -19,7 +19,7 @@ BROKER = [Line(f"broker listener, {which}", microseconds) for which in ("p50", "
 
 def controller(arena: Arena) -> None:
     """ApiVersions on each listener of a broker that has 200 × 20 produces in flight."""
-    requests = 40_000 if arena.quick else 150_000
+    requests = 150_000 if arena.long else 40_000
     with arena.board("Answers under full client load, 200 connections × 20 in flight") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node, CONNECTIONS) as topic, ThreadPoolExecutor(1) as executor:

@@ -28,7 +28,7 @@ LARGE_LOADED = Line("  resident memory after it", megabytes, at_most(1 / 6, "≤
 
 def small(arena: Arena) -> None:
     """One record a request."""
-    warm_up, requests = (60_000, 40_000) if arena.quick else (250_000, 100_000)
+    warm_up, requests = (250_000, 100_000) if arena.long else (60_000, 40_000)
     with arena.board("Small produces") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             count = warm_up if number < len(arena.names) else requests
@@ -54,7 +54,7 @@ def small(arena: Arena) -> None:
 
 def large(arena: Arena) -> None:
     """Sixty kilobytes a request, as a producer with full batches sends."""
-    warm_up, requests = (4_000, 6_000) if arena.quick else (20_000, 16_000)
+    warm_up, requests = (20_000, 16_000) if arena.long else (4_000, 6_000)
     with arena.board("Large produces") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             count = warm_up if number < len(arena.names) else requests

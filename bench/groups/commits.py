@@ -44,7 +44,7 @@ _numbers = count()
 
 def commits(arena: Arena) -> None:
     """One member a group, on a connection of its own; its next commit follows the answer to the last."""
-    warm_up, requests = (20_000, 20_000) if arena.quick else (100_000, 50_000)
+    warm_up, requests = (100_000, 50_000) if arena.long else (20_000, 20_000)
     with arena.board("Offset commits") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node, WIDE) as topic, _groups(node) as members:
@@ -68,7 +68,7 @@ def commits(arena: Arena) -> None:
 
 def heartbeats(arena: Arena) -> None:
     """Heartbeats of members who have nothing else to say."""
-    requests = 20_000 if arena.quick else 50_000
+    requests = 50_000 if arena.long else 20_000
     with arena.board("Heartbeats") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node) as topic, _groups(node) as members, _consumer_groups(node, topic) as consumers:

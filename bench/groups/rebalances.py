@@ -27,7 +27,7 @@ _numbers = count()
 
 def rebalances(arena: Arena) -> None:
     """From the first request to the last answer."""
-    times = 5 if arena.quick else 20
+    times = 20 if arena.long else 5
     with arena.board(f"Rebalances of {MEMBERS} members over {PARTITIONS} partitions") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             with arena.topic(node, PARTITIONS) as topic:

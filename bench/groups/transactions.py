@@ -25,7 +25,7 @@ LINES = {
 
 def transactions(arena: Arena) -> None:
     """Each producer does one after another."""
-    warm_up, count = (4_000, 4_000) if arena.quick else (20_000, 10_000)
+    warm_up, count = (20_000, 10_000) if arena.long else (4_000, 4_000)
     with arena.board("Transactions") as board:
         for number, (name, node) in enumerate(arena.turns(arena.rounds + 1)):
             for version, lines in LINES.items():
