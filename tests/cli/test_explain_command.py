@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Partition
 
-from ottla.cli.explanations import HeldPartition, Progress, explain_group
+from ottla.cli.explanations import NO_LEADER, NO_TOPIC, HeldPartition, Progress, explain_group
 from ottla.cli.topic_explanation import duration, explain_topic
 from ottla.cli.transaction_explanation import explain_transaction
 from ottla.clients.admin import (
@@ -42,6 +42,10 @@ def _member(name: str, owned: set[TopicPartition], target: set[TopicPartition] |
     return MemberDescription(name, None, None, "client", "/10.0.0.1", frozenset(owned), wanted)
 
 
+def _classic(name: str, *, is_assigned: bool) -> MemberDescription:
+    return MemberDescription(name, None, None, "client", "/10.0.0.1", frozenset(), is_assigned=is_assigned)
+
+
 def _told(group: ConsumerGroupDescription, read: Mapping[TopicPartition, Progress] | None = None) -> str:
     told = explain_group(group, read or {})
     return " ".join([*told.facts, "| TODO:", *told.todo])
@@ -55,9 +59,32 @@ class TestGroups:
         taking = _told(_group("RECONCILING", _member("a", {T0}, {T0, T1})))
         assert "member a is about to take over t-1." in taking
 
+    def test_who_has_not_joined_again(self) -> None:
+        old, idle = _classic("a", is_assigned=True), _classic("b", is_assigned=True)
+        new, newer = _classic("c", is_assigned=False), _classic("d", is_assigned=False)
+        text = _told(_group("PREPARING_REBALANCE", old, new, newer))
+        assert "waits for member a to join again. New, and has joined: member c, member d." in text
+        assert "Look whether it is stuck" in text
+        text = _told(_group("PREPARING_REBALANCE", old, idle))
+        assert "waits for one or more of these members to join again: member a, member b. Kafka's protocol does" in text
+        assert "New" not in text
+        text = _told(_group("PREPARING_REBALANCE", new, newer))  # the assignment before was never made
+        assert "one or more of these members to join again: member c, member d." in text
+
+    def test_members_that_do_not_commit(self) -> None:
+        group = _group("STABLE", _member("a", {T0}), _member("b", {T1}))
+        text = _told(group, {T0: Progress(None, 0, 4), T1: Progress(2, 0, 4)})
+        assert "member a has committed nothing of t-0: it has got nothing done yet, or does not commit" in text
+        assert "member b has committed" not in text
+        assert "has committed nothing" not in _told(group, {T0: Progress(None, 4, 4), T1: Progress(2, 0, 4)})
+
+    def test_partitions_that_cannot_be_read(self) -> None:
+        told = explain_group(_group("STABLE"), {}, {T0: NO_LEADER, T1: NO_LEADER, TopicPartition("old", 0): NO_TOPIC})
+        assert "t-0, t-1 cannot be read: no broker leads it." in told.facts
+        assert "old-0 cannot be read: the topic does not exist any more." in told.facts
+        assert any("--delete-offsets --group g" in each for each in told.todo)
+
     def test_rebalances(self) -> None:
-        text = _told(_group("PREPARING_REBALANCE", _member("a", set()), _member("b", set())))
-        assert "waits for its members to join again: member a, member b" in text
         assert "wait for the assignment" in _told(_group("COMPLETING_REBALANCE", _member("a", set())))
         assert "making a new assignment" in _told(_group("ASSIGNING"))
         assert "does not exist" in _told(_group("DEAD"))
@@ -196,10 +223,32 @@ def test_a_group_that_waits_for_a_member(kafka: Node, topic: str) -> None:
             told = run_inside("explain", "group", group, "--bootstrap-server", kafka.bootstrap).stdout
             if "PreparingRebalance" in told:
                 break
-        assert "It rebalances, and waits for its members to join again: " in told
-        assert f"member {stuck.memberid()}" in told
-        assert "Look whether one of these members is stuck" in told
+        assert f"It rebalances, and waits for member {stuck.memberid()} to join again.\n" in told
+        assert "New, and has joined: member " in told
+        assert "Look whether it is stuck" in told
         joining.close()
+
+
+def test_a_member_that_commits_nothing_of_a_topic_that_is_deleted_then(kafka: Node, topic: str) -> None:
+    _fill(kafka, topic)
+    server = ("--bootstrap-server", kafka.bootstrap)
+    with _member_of(kafka, f"{topic}-g", topic) as consumer:
+        told = run_inside("explain", "group", f"{topic}-g", *server).stdout
+        assert f"member {consumer.memberid()} has committed nothing of {topic}-0:" in told
+        assert "It is 4 records behind in all" in told
+        assert run_inside("topics", "--delete", "--topic", topic, *server).code == 0
+        told = run_inside("explain", "group", f"{topic}-g", *server).stdout
+        assert f"{topic}-0, {topic}-1 cannot be read: the topic does not exist any more." in told
+        assert run_inside("explain", "topic", topic, *server).code == 1
+
+
+def test_a_compacted_topic(kafka: Node, topic: str) -> None:
+    server = ("--bootstrap-server", kafka.bootstrap)
+    made = run_inside("topics", "--create", "--topic", topic, "--config", "cleanup.policy=compact", *server)
+    assert made.code == 0
+    assert (
+        "It is compacted: the last record of each key stays." in run_inside("explain", "topic", topic, *server).stdout
+    )
 
 
 def test_a_topic_that_is_read(kafka: Node, topic: str) -> None:
@@ -229,6 +278,9 @@ def test_an_open_transaction(kafka: Node, topic: str) -> None:
         in done.stdout
     )
     assert "forceTerminateTransaction" in done.stdout
+    of_topic = run_piped("explain", "topic", topic, "--bootstrap-server", kafka.bootstrap).stdout
+    assert f"Readers of committed records get to offset 0 of 1 on {topic}-0, and wait for a transaction of " in of_topic
+    assert f"find-hanging --topic {topic}" in of_topic
     producer.abort_transaction(30)
     assert "Complete" in run_piped(*line).stdout or "PrepareAbort" in run_piped(*line).stdout
 

@@ -5,7 +5,7 @@ With --json: {"facts": [...], "todo": [...]}.
 
 import argparse
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ottla.cli.arguments import add_json, command_parser, require
@@ -54,20 +54,24 @@ async def _explain_group(admin: "Admin", name: str) -> "Explanation":
         raise CommandError(f"There is no group {name}", hint="`ottla groups --list` shows which there are")
     if listed[name].type.name not in ("CONSUMER", "CLASSIC") or listed[name].protocol_type not in ("consumer", ""):
         raise CommandError(
-            f"Group {name} is of type {listed[name].type} and protocol {listed[name].protocol_type}; only "
-            f"consumer groups "
-            "can be explained"
+            f"Group {name} is of type {listed[name].type} and protocol {listed[name].protocol_type}; only groups of "
+            "consumers can be explained"
         )
     described = (await admin.describe_consumer_groups([name]))[name]
     owned = {partition for member in described.members for partition in member.assignment}
-    return explain_group(described, await _progress(admin, name, owned))
+    read, unreadable = await _progress(admin, name, owned)
+    return explain_group(described, read, unreadable)
 
 
 async def _progress(
     admin: "Admin", group: str, owned: "Collection[TopicPartition]"
-) -> "dict[TopicPartition, Progress]":
-    """How far a group has read the topics that it has committed offsets for, and those of its members."""
-    from ottla.cli.explanations import Progress
+) -> "tuple[dict[TopicPartition, Progress], dict[TopicPartition, str]]":
+    """How far a group has read the topics that it has committed offsets for, and those of its members.
+
+    Beside it, why some of those partitions cannot be read.
+    """
+    from ottla.cli.explanations import NO_LEADER, NO_TOPIC, Progress
+    from ottla.clients.errors import UnknownTopicOrPartitionError
     from ottla.common.errors import KafkaError
     from ottla.common.topic_partition import TopicPartition
 
@@ -83,10 +87,17 @@ async def _progress(
         if each.leader_id is not None
     }
     ends = await _ends(admin, led)
-    return {
+    gone = {name for name, topic in described.items() if isinstance(topic, UnknownTopicOrPartitionError)}
+    unreadable = {
+        partition: NO_TOPIC if partition.topic in gone else NO_LEADER
+        for partition in (*places, *owned)
+        if partition not in led and (partition.topic in gone or not isinstance(described[partition.topic], KafkaError))
+    }
+    read = {
         partition: Progress(place.offset if (place := places.get(partition)) is not None else None, start, end)
         for partition, (start, end) in ends.items()
     }
+    return read, unreadable
 
 
 async def _ends(admin: "Admin", partitions: "Collection[TopicPartition]") -> "dict[TopicPartition, tuple[int, int]]":
@@ -132,7 +143,36 @@ async def _explain_topic(admin: "Admin", name: str) -> "Explanation":
         }
         if read:
             groups[group.group_id] = read
-    return explain_topic(topic, configs, ends, groups)
+    return explain_topic(topic, configs, ends, groups, await _open_transactions(admin, ends))
+
+
+async def _open_transactions(
+    admin: "Admin", ends: "Mapping[TopicPartition, tuple[int, int]]"
+) -> "dict[TopicPartition, HeldPartition]":
+    """Where readers of committed records do not get to the end, and which producer's transaction begins first there."""
+    from ottla.cli.explanations import HeldPartition
+    from ottla.clients.admin import IsolationLevel, OffsetSpec
+    from ottla.common.errors import KafkaError
+
+    latest = dict.fromkeys(ends, OffsetSpec.latest())
+    stable = await admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED, raise_errors=False)
+    held = {
+        partition: place.offset
+        for partition, place in stable.items()
+        if not isinstance(place, KafkaError) and place.offset < ends[partition][1]
+    }
+    producers = await admin.describe_producers(held, raise_errors=False) if held else {}
+    found = {}
+    for partition, offset in held.items():
+        states = producers[partition]
+        starts = [
+            (each.current_transaction_start_offset, each.producer_id)
+            for each in (states if not isinstance(states, KafkaError) else ())
+            if each.current_transaction_start_offset is not None
+        ]
+        start, producer_id = min(starts, default=(None, None))
+        found[partition] = HeldPartition(start, offset, ends[partition][1], producer_id)
+    return found
 
 
 async def _explain_transaction(admin: "Admin", name: str) -> "Explanation":

@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ottla.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from ottla.clients.admin import ConsumerGroupDescription, MemberDescription
+
+
+NO_TOPIC: Final = "the topic does not exist any more"
+NO_LEADER: Final = "no broker leads it"
+_UNREADABLE_TODO: Final = {
+    NO_TOPIC: "Forget the offsets with `ottla consumer-groups --delete-offsets --group {group} --topic …`, or let them "
+    "expire.",
+    NO_LEADER: "`ottla topics --describe --unavailable-partitions` shows the brokers that have to be started.",
+}
+"""Why a partition cannot be read, and what to do."""
 
 
 @dataclass(slots=True)
@@ -38,8 +48,12 @@ class Progress:
         return max(0, self.end - max(self.committed if self.committed is not None else self.start, self.start))
 
 
-def explain_group(group: "ConsumerGroupDescription", read: Mapping[TopicPartition, Progress]) -> Explanation:
-    """A consumer group, classic or of KIP-848."""
+def explain_group(
+    group: "ConsumerGroupDescription",
+    read: Mapping[TopicPartition, Progress],
+    unreadable: Mapping[TopicPartition, str] | None = None,
+) -> Explanation:
+    """A consumer group, classic or of KIP-848; ``unreadable`` says why partitions that it is about cannot be read."""
     told = Explanation()
     members = len(group.members)
     told.say(
@@ -49,12 +63,13 @@ def explain_group(group: "ConsumerGroupDescription", read: Mapping[TopicPartitio
     )
     _explain_state(group, told)
     _explain_owners(group, read, told)
+    _explain_unreadable(group, unreadable or {}, told)
+    _explain_commits(group, read, told)
     _explain_lag(group, read, told)
     return told
 
 
 def _explain_state(group: "ConsumerGroupDescription", told: Explanation) -> None:
-    names = ", ".join(_name(member) for member in group.members)
     match group.state.name:
         case "EMPTY":
             told.say(
@@ -66,12 +81,7 @@ def _explain_state(group: "ConsumerGroupDescription", told: Explanation) -> None
                 "It does not exist, or has just been deleted.", "`ottla groups --list` shows the groups there are."
             )
         case "PREPARING_REBALANCE":
-            told.say(
-                f"It rebalances, and waits for its members to join again: {names}. Each has its "
-                f"max.poll.interval.ms to do "
-                "so; then the group goes on without it.",
-                "Look whether one of these members is stuck in its work between two polls; stop it, or wait.",
-            )
+            _explain_waiting(group, told)
         case "COMPLETING_REBALANCE":
             told.say(
                 "It rebalances: all have joined, and wait for the assignment that the member chosen as leader makes.",
@@ -81,6 +91,28 @@ def _explain_state(group: "ConsumerGroupDescription", told: Explanation) -> None
             told.say("The coordinator is making a new assignment; members read on meanwhile.")
         case "RECONCILING":
             _explain_reconciling(group, told)
+
+
+def _explain_waiting(group: "ConsumerGroupDescription", told: Explanation) -> None:
+    """Who has not joined again. The protocol tells it of newcomers only: they have joined, and no assignment yet."""
+    before = [member for member in group.members if member.is_assigned]
+    newcomers = [member for member in group.members if not member.is_assigned]
+    awaited = before or newcomers
+    names = ", ".join(map(_name, awaited))
+    if len(awaited) == 1:
+        told.say(f"It rebalances, and waits for {names} to join again.")
+    else:
+        told.say(
+            f"It rebalances, and waits for one or more of these members to join again: {names}. Kafka's protocol does "
+            "not tell which of them have."
+        )
+    if before and newcomers:
+        told.say(f"New, and has joined: {', '.join(map(_name, newcomers))}.")
+    told.say(
+        "Whoever does not join again within its max.poll.interval.ms is left out, and the group goes on.",
+        f"Look whether {'it' if len(awaited) == 1 else 'one of them'} is stuck in its work between two polls; stop it, "
+        "or wait.",
+    )
 
 
 def _explain_reconciling(group: "ConsumerGroupDescription", told: Explanation) -> None:
@@ -132,6 +164,34 @@ def _explain_owners(
             )
 
 
+def _explain_unreadable(
+    group: "ConsumerGroupDescription", unreadable: Mapping[TopicPartition, str], told: Explanation
+) -> None:
+    for why in sorted(set(unreadable.values())):
+        partitions = sorted(partition for partition, each in unreadable.items() if each == why)
+        told.say(f"{_listed(partitions)} cannot be read: {why}.", _UNREADABLE_TODO[why].format(group=group.group_id))
+
+
+def _explain_commits(
+    group: "ConsumerGroupDescription", read: Mapping[TopicPartition, Progress], told: Explanation
+) -> None:
+    """Members that have something to read, and have committed nothing of it."""
+    if group.state.name != "STABLE":
+        return
+    for member in group.members:
+        silent = sorted(
+            partition
+            for partition in member.assignment
+            if partition in read and read[partition].committed is None and read[partition].end > read[partition].start
+        )
+        if silent:
+            told.say(
+                f"{_name(member)} has committed nothing of {_listed(silent)}: it has got nothing done yet, or does not "
+                "commit; whoever reads there next begins where its auto.offset.reset says.",
+                f"Let {_name(member)} commit (enable.auto.commit=true, or a commit after its work), if it does not.",
+            )
+
+
 def _explain_lag(group: "ConsumerGroupDescription", read: Mapping[TopicPartition, Progress], told: Explanation) -> None:
     if not read:
         told.say(
@@ -172,11 +232,12 @@ def _explain_lag(group: "ConsumerGroupDescription", read: Mapping[TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class HeldPartition:
-    """A partition in a transaction: where the transaction began, and how far committed and all readers get."""
+    """A partition in a transaction: where the transaction began, how far committed and all readers get, and whose."""
 
     start_offset: int | None
     last_stable_offset: int
     high_watermark: int
+    producer_id: int | None = None
 
 
 def _name(member: "MemberDescription") -> str:

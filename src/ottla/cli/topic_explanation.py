@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ottla.cli.explanations import Explanation, Progress
+from ottla.cli.explanations import Explanation, HeldPartition, Progress
 
 if TYPE_CHECKING:
     from ottla.clients.admin import PartitionDescription, TopicDescription
@@ -18,8 +18,12 @@ def explain_topic(
     configs: Mapping[str, str | None],
     ends: "Mapping[TopicPartition, tuple[int, int]]",
     groups: "Mapping[str, Mapping[TopicPartition, Progress]]",
+    held: "Mapping[TopicPartition, HeldPartition] | None" = None,
 ) -> Explanation:
-    """``ends`` are the first and the next offset of each partition, ``groups`` how far each group has read."""
+    """``ends`` are the first and the next offset of each partition, ``groups`` how far each group has read.
+
+    ``held`` are the partitions where open transactions hold back readers of committed records.
+    """
     told = Explanation()
     records = sum(end - start for start, end in ends.values())
     replicas = max((len(partition.replicas) for partition in topic.partitions), default=0)
@@ -42,6 +46,7 @@ def explain_topic(
     elif replicas == 1:
         told.say("There is one replica only: if its broker is lost, so is the data.")
     _explain_retention(configs, told)
+    _explain_transactions(topic.name, held or {}, told)
     _explain_groups(topic.name, groups, told)
     return told
 
@@ -88,6 +93,17 @@ def _explain_retention(configs: Mapping[str, str | None], told: Explanation) -> 
     what = " or ".join(limits)
     compacted = ", and it is compacted" if "compact" in policy else ""
     told.say(f"Records are deleted {what}{compacted}." if limits else f"Records are kept for ever{compacted}.")
+
+
+def _explain_transactions(topic: str, held: "Mapping[TopicPartition, HeldPartition]", told: Explanation) -> None:
+    for partition, place in sorted(held.items()):
+        whose = f" of producer {place.producer_id}, open from there on" if place.producer_id is not None else ""
+        told.say(
+            f"Readers of committed records get to offset {place.last_stable_offset} of {place.high_watermark} on "
+            f"{partition}, and wait for a transaction{whose}.",
+            "`ottla transactions list` shows whose it is, and `ottla explain transaction ID` when it ends; if it is in "
+            f"no list, `ottla transactions find-hanging --topic {topic}` finds it.",
+        )
 
 
 def _explain_groups(topic: str, groups: "Mapping[str, Mapping[TopicPartition, Progress]]", told: Explanation) -> None:

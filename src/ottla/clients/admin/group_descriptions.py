@@ -24,7 +24,10 @@ _CONSUMER_MEMBER = 1
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """A member. The epoch, the target and ``is_upgraded`` (which protocol it speaks) are None in a classic group."""
+    """A member. The epoch, the target and ``is_upgraded`` (which protocol it speaks) are None in a classic group.
+
+    ``is_assigned``: a classic member has got an assignment, if of nothing; one that has joined since has not.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -35,6 +38,7 @@ class MemberDescription:
     target_assignment: frozenset[TopicPartition] | None = None
     member_epoch: int | None = None
     is_upgraded: bool | None = None
+    is_assigned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +243,7 @@ def described_classic_groups(
                         each.client_id,
                         each.client_host,
                         assigned_partitions(each.member_assignment) if is_consumer else frozenset(),
+                        is_assigned=bool(each.member_assignment),
                     )
                     for each in group.members
                 ),
