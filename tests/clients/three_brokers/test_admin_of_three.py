@@ -1,6 +1,8 @@
 """Admin calls whose answer is with several brokers, or with one that has to be found: whole, also when one dies."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -130,6 +132,23 @@ def test_transactions_of_all_brokers(brokers: NodeCluster, admin: Admin, topic: 
     assert {name: each.producer_epoch for name, each in fenced.items()} == {
         name: each.producer_epoch + 1 for name, each in described.items()
     }
+
+
+def test_a_broker_that_goes_while_all_are_asked(brokers: NodeCluster, admin: Admin, topic: str) -> None:
+    """It is known until its session is over; then its groups and transactions are with the others, who tell of them."""
+    partition = TopicPartition(make_topic(admin, topic, [1]), 0)
+    names = {f"{topic}-{number}" for number in range(SPREAD)}
+    for name in names:
+        admin.alter_group_offsets(name, {partition: OffsetAndMetadata(0)})
+        with Producer(bootstrap_servers=brokers.bootstrap, transactional_id=name) as producer:
+            producer.init_transactions()
+    calls: list[Callable[[], Collection[Any]]] = [admin.list_groups, admin.list_transactions, admin.describe_log_dirs]
+    with ThreadPoolExecutor(len(calls)) as threads:
+        brokers.nodes[3].kill()
+        groups, transactions, log_dirs = [each.result() for each in [threads.submit(call) for call in calls]]
+    assert names <= set(groups)
+    assert names <= set(transactions)
+    assert set(log_dirs) == {1, 2}
 
 
 # -- moving partitions ------------------------------------------------------------------------------------------------

@@ -1,9 +1,17 @@
 """What every part of the admin client stands on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ottla.clients.admin.ask import Anywhere, Ask, GroupCoordinator, Target, TransactionCoordinator, one
+from ottla.clients.admin.ask import (
+    Anywhere,
+    Ask,
+    GroupCoordinator,
+    Target,
+    TransactionCoordinator,
+    each_broker,
+    one,
+)
 from ottla.clients.admin.results import checked
 from ottla.common.errors import KafkaError
 from ottla.network.node import Node
@@ -27,8 +35,10 @@ class Caller(Protocol):
     async def ask(self, ask: Ask[K, V], timeout_ms: int | None) -> dict[K, V | KafkaError]:
         """The result or the error of each key, in the order of the keys; ``timeout_ms`` None is the client's own."""
 
-    async def node_ids(self, timeout_ms: int | None) -> list[int]:
-        """The ids of the nodes that are up, from a fresh look at the cluster."""
+    async def ask_every_node(
+        self, ask: Callable[[Sequence[int]], Ask[int, V]], timeout_ms: int | None
+    ) -> dict[int, V | KafkaError]:
+        """The answers of all nodes that are up; when one goes meanwhile all are asked again."""
 
     async def coordinator(self, target: GroupCoordinator | TransactionCoordinator, timeout_ms: int | None) -> Node:
         """The broker that coordinates a group or a transactional id, as last asked for."""
@@ -46,13 +56,17 @@ class AdminPart:
 
     async def _ask_all(self, ask: Ask[K, V], timeout_ms: int | None) -> dict[K, V]:
         """All results; raises the first error."""
-        results = await self._caller.ask(ask, timeout_ms)
-        found: dict[K, V] = {}
-        for key, result in results.items():
-            if isinstance(result, KafkaError):
-                raise result
-            found[key] = result
-        return found
+        return _without_errors(await self._caller.ask(ask, timeout_ms))
+
+    async def _ask_every_node(
+        self, request: Message, read: Callable[[Any], V], timeout_ms: int | None, min_version: int = 0
+    ) -> dict[int, V]:
+        """What all nodes that are up say, by their ids; raises the first error."""
+        return _without_errors(
+            await self._caller.ask_every_node(
+                lambda node_ids: each_broker(node_ids, request, read, min_version), timeout_ms
+            )
+        )
 
     async def _ask_one(
         self,
@@ -63,3 +77,12 @@ class AdminPart:
         max_version: int | None = None,
     ) -> V:
         return (await self._ask_all(one(target, request, read, max_version), timeout_ms))[None]
+
+
+def _without_errors(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
+    found: dict[K, V] = {}
+    for key, result in results.items():
+        if isinstance(result, KafkaError):
+            raise result
+        found[key] = result
+    return found

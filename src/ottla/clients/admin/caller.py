@@ -1,7 +1,7 @@
 """Asks a cluster what an ``Ask`` says: finds the nodes, sends in parallel, and tries again until the time is up."""
 
 import asyncio
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar, assert_never
 
 from ottla.clients.admin.ask import Anywhere, Ask, Broker, GroupCoordinator, Leader, Target, TransactionCoordinator
@@ -66,18 +66,31 @@ class ClusterCaller:
         self._raise_if_closed()
         return progress.results()
 
-    async def node_ids(self, timeout_ms: int | None) -> list[int]:
-        """The ids of the nodes that are up, from a fresh look at the cluster."""
-        if self.uses_controllers:
-            return sorted(self._cluster.metadata.nodes)
+    async def ask_every_node(
+        self, ask: Callable[[Sequence[int]], Ask[int, V]], timeout_ms: int | None
+    ) -> dict[int, V | KafkaError]:
+        """The answers of all nodes that are up, by their ids, from a fresh look at the cluster.
+
+        When one goes meanwhile all are asked again: what it had is with others by then.
+        """
         timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
-        return sorted((await self._cluster.describe_topics((), timeout_ms=timeout_ms)).nodes)
+        deadline_ms = self._now_ms() + timeout_ms
+        while True:
+            node_ids = await self._node_ids(self._left_ms(deadline_ms))
+            results = await self.ask(ask(node_ids), self._left_ms(deadline_ms))
+            if not any(isinstance(result, BrokerNotAvailableError) for result in results.values()):
+                return results
 
     async def coordinator(self, target: Coordinated, timeout_ms: int | None) -> Node:
         """The broker that coordinates a group or a transactional id, under its own id."""
         timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         node = await self._cluster.coordinator(*_coordinated(target), timeout_ms=timeout_ms)
         return Node(broker_id(node), node.host, node.port)
+
+    async def _node_ids(self, timeout_ms: int) -> list[int]:
+        if self.uses_controllers:
+            return sorted(self._cluster.metadata.nodes)
+        return sorted((await self._cluster.describe_topics((), timeout_ms=timeout_ms)).nodes)
 
     async def _attempt(self, ask: Ask[K, V], progress: Progress[K, V], deadline_ms: int) -> None:
         """Ask once about all that is pending."""

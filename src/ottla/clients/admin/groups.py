@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Literal, overload
 
 from ottla.clients.admin.admin_part import AdminPart
-from ottla.clients.admin.ask import AT_COORDINATOR, Ask, GroupCoordinator, each_broker, keyed
+from ottla.clients.admin.ask import AT_COORDINATOR, Ask, GroupCoordinator, keyed
 from ottla.clients.admin.results import check, outcome
 from ottla.common.errors import KafkaError
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -84,8 +84,7 @@ class GroupsPart(AdminPart):
             states_filter=[state.value for state in states], types_filter=[kind.value for kind in types]
         )
         wanted = frozenset(protocol_types)
-        ask = each_broker(await self._caller.node_ids(timeout_ms), request, listed_groups)
-        answers = await self._ask_all(ask, timeout_ms)
+        answers = await self._ask_every_node(request, listed_groups, timeout_ms)
         listings = (listing for answer in answers.values() for listing in answer)
         return {each.group_id: each for each in listings if not wanted or each.protocol_type in wanted}
 

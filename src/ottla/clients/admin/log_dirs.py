@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, overload
 
 from ottla.clients.admin.admin_part import AdminPart
 from ottla.clients.admin.ask import Ask, Broker, each_broker
-from ottla.clients.admin.results import by_topic, check, outcome
+from ottla.clients.admin.results import by_topic, check, checked, outcome
 from ottla.clients.errors import error_for
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
@@ -92,8 +92,13 @@ class LogDirsPart(AdminPart):
             if topics is None
             else [DescribableLogDirTopic(topic=topic, partitions=indexes) for topic, indexes in topics]
         )
-        keys = await self._caller.node_ids(timeout_ms) if broker_ids is None else list(dict.fromkeys(broker_ids))
-        return await self._ask(each_broker(keys, request, described_log_dirs), timeout_ms, raise_errors)
+
+        def ask(node_ids: Sequence[int]) -> Ask[int, dict[str, LogDirDescription]]:
+            return each_broker(node_ids, request, described_log_dirs)
+
+        if broker_ids is None:
+            return checked(await self._caller.ask_every_node(ask, timeout_ms), raise_errors=raise_errors)
+        return await self._ask(ask(list(dict.fromkeys(broker_ids))), timeout_ms, raise_errors)
 
     @overload
     async def alter_replica_log_dirs(

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Literal, overload
 
 from ottla.clients.admin.admin_part import AdminPart
-from ottla.clients.admin.ask import AT_COORDINATOR, Ask, Leader, TransactionCoordinator, codes, each_broker, keyed
+from ottla.clients.admin.ask import AT_COORDINATOR, Ask, Leader, TransactionCoordinator, codes, keyed
 from ottla.clients.admin.results import check, outcome
 from ottla.clients.errors import UnknownServerError
 from ottla.common.error_code import ErrorCode
@@ -117,8 +117,7 @@ class TransactionsPart(AdminPart):
         min_version = _DURATION_VERSION if min_duration_ms >= 0 else 0
         if transactional_id_pattern:
             min_version = _PATTERN_VERSION
-        node_ids = await self._caller.node_ids(timeout_ms)
-        answers = await self._ask_all(each_broker(node_ids, request, listed_transactions, min_version), timeout_ms)
+        answers = await self._ask_every_node(request, listed_transactions, timeout_ms, min_version)
         return {
             each.transactional_id: replace(each, coordinator_id=node_id)
             for node_id, answer in answers.items()
