@@ -92,13 +92,15 @@ async def arrow_batches(core: ConsumerCore, max_rows: int) -> AsyncGenerator[Any
     def read(fetch: CompletedFetch) -> Any:
         return read_arrow(fetch, max_rows, make_builder)
 
-    while not core.is_closed:
-        if core.attention():
-            await core.attend()
-        table = buffer.take_by(read)
-        if buffer.has_room:
-            core.fetch_more()
-        if table is None:
-            await core.wait(None)
-            continue
-        yield table
+    while not core.is_closing:
+        with core.polling():
+            buffer.release()
+            if core.attention():
+                await core.attend()
+            table = buffer.take_by(read)
+            if buffer.has_room:
+                core.fetch_more()
+            if table is None:
+                await core.wait(None)
+        if table is not None:
+            yield table

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, cast
 from ottla.clients.back_off import BackOff
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.consumer.coordinator_channel import CoordinatorChannel
+from ottla.clients.consumer.coordinator_metrics import CoordinatorMetrics
 from ottla.clients.consumer.member_machine import CommitWaitsError, MemberMachine
 from ottla.clients.consumer.membership import CommitCallback
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
@@ -57,17 +58,24 @@ class CommitManager:
         config: ConsumerConfig,
         machine: MemberMachine,
         channel: CoordinatorChannel,
+        metrics: CoordinatorMetrics,
         *,
         settled: Callable[[int], Awaitable[None]],
         on_finished: Callable[[], None],
+        on_committed: Callable[[Offsets], None],
     ) -> None:
-        """``settled`` waits, so many ms at most, until the member has changed; ``on_finished``: a callback is due."""
+        """``settled`` waits, so many ms at most, until the member has changed; ``on_finished``: a callback is due.
+
+        ``on_committed`` hears of all that was committed.
+        """
         self._client = client
         self._config = config
         self._machine = machine
         self._channel = channel
+        self._metrics = metrics
         self._settled = settled
         self._on_finished = on_finished
+        self._on_committed = on_committed
         self._clock = client.runtime.clock
         self._waiting: deque[_AsyncCommit] = deque()
         self._finished: deque[_FinishedCommit] = deque()
@@ -121,7 +129,8 @@ class CommitManager:
             return Outcome(Verdict.RETRY if waits else Verdict.REFUSED, refusal)
         member = self._machine.group_metadata
         request, max_version = commit_request(member, offsets, self._client.metadata)
-        remaining_ms = max(deadline_ms - self._clock.monotonic_ms(), 1)
+        sent_ms = self._clock.monotonic_ms()
+        remaining_ms = max(deadline_ms - sent_ms, 1)
         try:
             response = await self._channel.ask(
                 request,
@@ -131,11 +140,14 @@ class CommitManager:
             )
         except KafkaError as error:
             return Outcome(Verdict.RETRY if error.retriable else Verdict.FAILED, error)
+        self._metrics.commits.took(self._clock.monotonic_ms() - sent_ms)
         outcome = judge_commit(response, self._client.metadata)
         if outcome.verdict is Verdict.FIND_COORDINATOR:
             self._channel.lost(str(outcome.error))
         elif outcome.verdict is Verdict.RETRY:
             self._client.request_update()
+        elif outcome.verdict is Verdict.DONE:
+            self._on_committed(offsets)
         elif outcome.verdict is Verdict.REFUSED:
             assert outcome.error is not None, "refused with a reason"
             refusal = self._machine.commit_refused(member, outcome.error.code)

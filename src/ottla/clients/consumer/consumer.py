@@ -41,8 +41,6 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
     from ottla.clients.cluster.metadata import PartitionMetadata
@@ -109,8 +107,9 @@ class Consumer(Generic[K, V]):
         self._core = ConsumerCore(self._config, decoder, make, runtime, token_provider)
         self._subscription = self._core.subscription
         self._buffer = self._core.buffer
-        self._interceptors = Interceptors(interceptors)
-        self._source: RecordSource[K, V] = RecordSource(self._core, self._interceptors)
+        told = Interceptors(interceptors)
+        self._core.owner.interceptors = told
+        self._source: RecordSource[K, V] = RecordSource(self._core, told)
         names = [argument for argument in topics if isinstance(argument, str)]
         if names:
             self.subscribe(names, listener=listener)
@@ -127,9 +126,7 @@ class Consumer(Generic[K, V]):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: "TracebackType | None"
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     # What is read
@@ -213,8 +210,12 @@ class Consumer(Generic[K, V]):
         return await self._source.take(self._config.max_poll_records, timeout_ms)
 
     async def consume(self, max_records: int, timeout_ms: int) -> list[ConsumerRecord[K, V]]:
-        """As ``poll``, but wait for ``max_records`` of them; fewer when the time is up."""
+        """As ``poll``, but wait for ``max_records`` of them; fewer when the time is up, or before an error."""
         return await self._source.gather(max_records, timeout_ms)
+
+    def take_back(self) -> None:
+        """What ``poll``, ``consume`` or ``arrow`` gave last did not arrive: hand it out again."""
+        self._buffer.take_back()
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         return self._iterate()
@@ -345,9 +346,7 @@ class Consumer(Generic[K, V]):
 
         CommitFailedError: the group went on without this member. RebalanceInProgressError: poll, then commit again.
         """
-        committed = self._offsets(offsets)
-        await self._core.group().commit(committed, timeout_ms=timeout_ms)
-        self._interceptors.on_commit(committed)
+        await self._core.group().commit(self._offsets(offsets), timeout_ms=timeout_ms)
 
     def commit_async(
         self,
@@ -355,11 +354,12 @@ class Consumer(Generic[K, V]):
         callback: CommitCallback | None = None,
     ) -> None:
         """Commit in the background, once; ``callback`` runs from a later poll."""
-        self._core.group().commit_async(self._offsets(offsets), self._interceptors.told(callback))
+        self._core.group().commit_async(self._offsets(offsets), callback)
 
     def _offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
+        self._buffer.release()
         self._buffer.checkpoint()
         if offsets is None:
             return self._subscription.consumed()
@@ -386,9 +386,7 @@ class Consumer(Generic[K, V]):
 
     def metrics(self) -> dict[str, float]:
         """Figures by Apache's names; rates and averages are over the consumer's life."""
-        self._core.check_usable()
-        core = self._core
-        return core.metrics.snapshot(self._subscription, self._buffer, core.isolation, core.now_ms())
+        return self._core.figures()
 
 
 def _deserializer(given: object, configured: str | None) -> Deserialize | None:

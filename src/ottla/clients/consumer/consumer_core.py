@@ -1,7 +1,8 @@
 """What a consumer is made of, wired together, and the one place where it waits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ottla.clients.cluster.cluster_client import ClusterClient
@@ -58,9 +59,14 @@ class ConsumerCore:
         """Whether the membership has not heard of the newest subscription."""
         self._leaving: Awaitable[None] | None = None
         self._is_woken = False
+        self._is_polling = False
         self._last_turn_ms = 0
         self._wait_max_ms = max(min(WAIT_MAX_MS, config.auto_commit_interval_ms, config.max_poll_interval_ms // 3), 1)
+        self.is_closing = False
+        """From the call of ``close`` on nobody polls; the listener may still use the consumer until it is closed."""
         self.is_closed = False
+        self._end: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.cluster: ClusterClient
         self.fetcher: Fetcher | None = None
         self.membership: Membership | None = None
@@ -71,6 +77,7 @@ class ConsumerCore:
     async def start(self) -> None:
         """Connect; see ClusterClient."""
         assert self.fetcher is None, "a consumer is started once"
+        self._loop = asyncio.get_running_loop()
         config = self.config
         self.cluster = ClusterClient(
             config.common,
@@ -82,7 +89,7 @@ class ConsumerCore:
         try:
             await self.cluster.start(timeout_ms=config.default_api_timeout_ms)
         except BaseException:
-            self.is_closed = True
+            self.is_closing = self.is_closed = True
             await self.cluster.close()
             raise
         self.fetcher = Fetcher(
@@ -95,10 +102,28 @@ class ConsumerCore:
         self.changed()
 
     async def close(self, timeout_ms: int | None) -> None:
-        """Commit if that is wanted, leave the group, and let go of everything; closing again does nothing."""
-        if self.is_closed:
+        """Commit if that is wanted, leave the group, and let go of everything; closing again waits for that."""
+        if self._end is not None:
+            await asyncio.shield(self._end)
             return
+        self._end = asyncio.get_running_loop().create_future()
+        self.is_closing = True
+        self._on_event()
+        try:
+            await self._close(timeout_ms)
+        finally:
+            self._end.set_result(None)
+
+    async def _close(self, timeout_ms: int | None) -> None:
+        self.buffer.release()
         self.buffer.settle()
+        try:
+            if self._leaving is not None:
+                await self._leaving
+        finally:
+            await self._let_go(timeout_ms)
+
+    async def _let_go(self, timeout_ms: int | None) -> None:
         try:
             if self.membership is not None:
                 await self.membership.close(timeout_ms=timeout_ms)
@@ -120,7 +145,24 @@ class ConsumerCore:
             raise ClientClosedError("The consumer is closed")
         if self.fetcher is None:
             raise IllegalStateError("The consumer is not started: use it as `async with Consumer(…) as consumer:`")
+        self._check_loop()
         return self.fetcher
+
+    def _check_loop(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop is not self._loop is not None:
+            raise IllegalStateError("The consumer lives on the event loop that started it, and is used there only")
+
+    def _check_polling(self) -> Fetcher:
+        fetcher = self.check_usable()
+        if self.is_closing:
+            raise ClientClosedError("The consumer is being closed")
+        if self.subscription.type is SubscriptionType.NONE:
+            raise IllegalStateError("The consumer is not subscribed to any topics or assigned any partitions")
+        return fetcher
 
     def group(self) -> Membership:
         """The membership; InvalidGroupIdError without a ``group.id``."""
@@ -140,7 +182,7 @@ class ConsumerCore:
     def assigned(self) -> None:
         """The user assigned partitions."""
         self._clear_error()
-        self.buffer.settle()
+        self.buffer.release()
         self.buffer.retain_assigned()
         self._wanted = None
         self._has_news = self.config.group_id is not None
@@ -149,11 +191,13 @@ class ConsumerCore:
     def unsubscribed(self) -> Awaitable[None]:
         """The user wants nothing any more; what this returns ends when the group was left."""
         self._clear_error()
+        self.buffer.release()
         self.buffer.settle()
-        was_member = self.subscription.is_group_managed and self.membership is not None and not self._has_news
         self._has_news = False
         self._wanted = None
-        if was_member and self.membership is not None:
+        if self._leaving is not None:
+            return self._leaving
+        if self.membership is not None and self.membership.state is not MembershipState.UNJOINED:
             self._leaving = self.cluster.runtime.spawn(self._leave(self.membership))
             return self._leaving
         self.subscription.unsubscribe()
@@ -170,6 +214,7 @@ class ConsumerCore:
         try:
             await membership.leave()
         finally:
+            self._leaving = None
             if self._wanted is None:
                 self.subscription.unsubscribe()
             else:  # subscribed to something else meanwhile
@@ -191,6 +236,7 @@ class ConsumerCore:
 
     def moved(self, partition: TopicPartition) -> None:
         """The user moved a position."""
+        self.subscription.release(partition)
         self.buffer.drop(partition)
         self._clear_error()
         self.changed()
@@ -201,20 +247,32 @@ class ConsumerCore:
             self.fetcher.fetch_more()
 
     def _on_metadata(self, image: ClusterMetadata) -> None:
-        """Tell a user who assigned partitions what will not mend by itself; a group tells its members."""
-        if self.subscription.type is not SubscriptionType.ASSIGNED or self.fetcher is None:
+        """Tell the user which topics cannot be read, which will not mend by itself."""
+        if self.fetcher is None:
             return
-        for topic in {partition.topic: None for partition in self.subscription.partitions}:
+        for topic in sorted(self.subscription.topics | {partition.topic for partition in self.subscription.partitions}):
             known = image.topics.get(topic)
             if known is not None and known.error_code in FATAL_CODES:
                 self.fetcher.on_error(error_for(known.error_code, f"Cannot read the topic {topic}"))
 
     # Each poll
 
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """One task at a time asks for records."""
+        self._check_loop()
+        if self._is_polling:
+            raise IllegalStateError("Another task is polling this consumer; one does at a time")
+        self._is_polling = True
+        try:
+            yield
+        finally:
+            self._is_polling = False
+
     def attention(self) -> bool:
         """Note that the user polls; whether ``attend`` has something to do before records are handed out."""
         fetcher = self.fetcher
-        if fetcher is None or self.is_closed:
+        if fetcher is None or self.is_closing:
             return True
         now_ms = self.now_ms()
         metrics = self.metrics
@@ -225,20 +283,22 @@ class ConsumerCore:
             or now_ms != self._last_turn_ms
             or self._has_news
             or self._leaving is not None
-            or fetcher.error is not None
+            or fetcher.has_news
         )
 
-    async def attend(self) -> None:
-        """Let the loop have its turn, run what the group has for the user, raise what the user must know."""
-        fetcher = self.check_usable()
+    async def attend(self, timeout_ms: int | None = None) -> None:
+        """Let the loop have its turn, run what the group has for the user, raise what the user must know.
+
+        The user's own code apart, it takes no longer than ``timeout_ms``.
+        """
+        fetcher = self._check_polling()
         now_ms = self.now_ms()
         if now_ms != self._last_turn_ms:
             self._last_turn_ms = now_ms
             await asyncio.sleep(0)
-            fetcher = self.check_usable()
+            self._check_polling()
         if self._leaving is not None:
-            leaving, self._leaving = self._leaving, None
-            await leaving
+            await self._leaving
         membership = self.membership
         if membership is not None:
             if self._has_news:
@@ -246,7 +306,7 @@ class ConsumerCore:
                 await self._tell(membership, now_ms)
             if membership.poll(now_ms):
                 self.buffer.settle()
-                await membership.process()
+                await membership.process(timeout_ms)
         fetcher.raise_error()
 
     async def _tell(self, membership: Membership, now_ms: int) -> None:
@@ -288,6 +348,13 @@ class ConsumerCore:
                 waiter.set_result(None)
 
     # Looking at it
+
+    def figures(self) -> dict[str, float]:
+        """What was counted, by Apache's names."""
+        self.check_usable()
+        now_ms = self.now_ms()
+        figures = self.metrics.snapshot(self.subscription, self.buffer, self.isolation, now_ms)
+        return figures if self.membership is None else figures | self.membership.metrics.snapshot(now_ms)
 
     def health_view(self) -> HealthView:
         """What ``consumer_health`` looks at."""

@@ -6,7 +6,8 @@ not assigned is dropped; what is paused, or waits to be validated, stays.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from operator import length_hint
 from typing import Any, Final, TypeVar
 
@@ -44,6 +45,9 @@ class FetchBuffer:
         "_bytes_by_node",
         "_chunk",
         "_decoder",
+        "_held",
+        "_held_records",
+        "_is_gathering",
         "_order",
         "_queues",
         "_subscription",
@@ -58,6 +62,9 @@ class FetchBuffer:
         self._order: deque[TopicPartition] = deque()
         self._bytes_by_node: dict[int, int] = {}
         self._chunk: Chunk | None = None
+        self._held: list[TopicPartition] = []
+        self._held_records = 0
+        self._is_gathering = False
         self.records_handed_out = 0
         self.has_room = True
         """Set whenever an answer left; whoever plans fetches clears it."""
@@ -119,6 +126,7 @@ class FetchBuffer:
     def take(self, max_records: int) -> list[ConsumerRecord[Any, Any]]:
         """Up to so many records, and the positions move past them; nothing if nothing may be handed out.
 
+        They count as on their way until ``release``; before that, ``take_back`` undoes all takes since the last one.
         Raises CorruptFetchError or RecordDeserializationError at a record that cannot be read, when it comes first.
         """
         self.settle()
@@ -131,24 +139,66 @@ class FetchBuffer:
                     break
                 raise
             finally:
+                self._hold(fetch.partition)
                 self.advance(fetch)
             taken += records
-        self.records_handed_out += len(taken)
+        self._hand_out(len(taken))
         return taken
 
     def take_by(self, read: Callable[[CompletedFetch], T | None]) -> T | None:
-        """What ``read`` makes of the next answers, at the first that gives something; positions move past it."""
+        """What ``read`` makes of the next answers, at the first that gives something; otherwise as ``take``."""
         self.settle()
         while (fetch := self.front()) is not None:
             before = fetch.records_taken
             try:
                 made = read(fetch)
             finally:
+                self._hold(fetch.partition)
                 self.advance(fetch)
-                self.records_handed_out += fetch.records_taken - before
+                self._hand_out(fetch.records_taken - before)
             if made is not None:
                 return made
         return None
+
+    def _hold(self, partition: TopicPartition) -> None:
+        if self._subscription.hold(partition):
+            self._held.append(partition)
+
+    def _hand_out(self, count: int) -> None:
+        self.records_handed_out += count
+        self._held_records += count
+
+    def release(self) -> None:
+        """What was taken has arrived: whoever got it is here again, unless somebody still gathers."""
+        if self._is_gathering:
+            return
+        for partition in self._held:
+            self._subscription.release(partition)
+        self._held.clear()
+        self._held_records = 0
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Several takes that arrive together: nothing but the end of this releases them."""
+        self.release()
+        self._is_gathering = True
+        try:
+            yield
+        finally:
+            self._is_gathering = False
+
+    def take_back(self) -> None:
+        """What was taken since ``release`` did not arrive: it comes again, where nobody has moved the position."""
+        for partition in self._held:
+            self._subscription.take_back(partition)
+        self._held.clear()
+        self.records_handed_out -= self._held_records
+        self._held_records = 0
+
+    def marks(self) -> dict[TopicPartition, object]:
+        """The partitions of which something is on its way; another object for one that was sought or lost meanwhile."""
+        states = ((partition, self._subscription.get(partition)) for partition in self._held)
+        return {partition: state.held for partition, state in states if state is not None and state.held is not None}
 
     def next_chunk(self, max_records: int) -> Chunk | None:
         """The next records of one partition; the position moves at ``settle``, which the next call includes."""

@@ -63,6 +63,7 @@ class Fetcher:
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._error: KafkaError | None = None
+        self._bug: Exception | None = None
         self.outages = NodeOutages()
         self.answers = FetchAnswers(
             subscription,
@@ -91,8 +92,15 @@ class Fetcher:
         """What the user must know and was not told yet."""
         return self._error
 
+    @property
+    def has_news(self) -> bool:
+        """Whether ``raise_error`` has something to raise."""
+        return self._error is not None or self._bug is not None
+
     def raise_error(self) -> None:
         """Tell the user."""
+        if self._bug is not None:
+            raise self._bug
         if self._error is not None:
             error, self._error = self._error, None
             self.wake()
@@ -102,6 +110,11 @@ class Fetcher:
         """Keep the first error for the user; the others come again by themselves."""
         if self._error is None:
             self._error = error
+        self._on_event()
+
+    def on_bug(self, bug: Exception) -> None:
+        """Fetches have come to an end: every poll says why."""
+        self._bug = bug
         self._on_event()
 
     def clear_error(self) -> None:
@@ -124,8 +137,15 @@ class Fetcher:
 
     def _step(self) -> None:
         self._scheduled = None
-        if self._is_closed:
+        if self._is_closed or self._bug is not None:
             return
+        try:
+            self._plan()
+        except Exception as bug:  # of ours: nothing is fetched from now on, and nobody would know why
+            logger.exception("A step of the fetcher failed")
+            self.on_bug(bug)
+
+    def _plan(self) -> None:
         now_ms = self._clock.monotonic_ms()
         subscription, metadata = self._subscription, self._cluster.metadata
         note_leaders(subscription, metadata)
@@ -191,13 +211,13 @@ class Fetcher:
             if not answer.cancelled():
                 answer.exception()  # seen
             return
-        error = answer.exception()
-        if error is None:
+        try:
             self._take(fetch, session, sent_ms, answer.result())
-        elif isinstance(error, KafkaError):
+        except KafkaError as error:
             self._failed(fetch, session, error)
-        else:
-            raise error
+        except Exception as bug:  # of ours, as in a step
+            logger.exception("The answer of node %s could not be taken", fetch.node_id)
+            self.on_bug(bug)
         self._step_now()
 
     def _step_now(self) -> None:

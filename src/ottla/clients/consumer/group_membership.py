@@ -9,6 +9,7 @@ from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.consumer.commit_manager import CommitManager
 from ottla.clients.consumer.coordinator_channel import CoordinatorChannel
+from ottla.clients.consumer.coordinator_metrics import CoordinatorMetrics
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.member_machine import Duty, DutyKind, MemberMachine
 from ottla.clients.consumer.membership import CommitCallback, MembershipState, PartitionOwner, Subscription
@@ -28,6 +29,8 @@ _JOIN_LAPSE_MS: Final = 5000
 _LEAVE_TIMEOUT_MS: Final = 30_000
 """How long leaving may take if the user does not say, as with Apache's close."""
 _GOODBYE_MS: Final = 1000
+_PARTING_MS: Final = 100
+"""How long to say goodbye at least, whatever the time that is left."""
 _LOOK_MS: Final = 1000
 """How often to look at least whether the event loop runs."""
 
@@ -54,10 +57,20 @@ class GroupMembership:
         self._watch = watch
         self._clock = client.runtime.clock
         self._channel = CoordinatorChannel(client, config.group_id)
+        self.metrics = CoordinatorMetrics(self._clock.monotonic_ms())
         self._commits = CommitManager(
-            client, config, machine, self._channel, settled=self._wait_for_change, on_finished=self._changed
+            client,
+            config,
+            machine,
+            self._channel,
+            self.metrics,
+            settled=self._wait_for_change,
+            on_finished=self._changed,
+            on_committed=owner.on_committed,
         )
         self._task: asyncio.Task[None] | None = None
+        self._parting: asyncio.Task[None] | None = None
+        """The commit before a revocation."""
         self._requests: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
         self._change = asyncio.Event()
@@ -119,14 +132,19 @@ class GroupMembership:
         self._commits.maybe_auto_commit(now_ms, self._owner.consumed_offsets)
         return self._needs_user
 
-    async def process(self) -> None:
+    async def process(self, timeout_ms: int | None = None) -> None:
         """Perform duties, run callbacks, raise what the user must hear."""
         if self._crash is not None:
             raise self._crash
+        deadline_ms = None if timeout_ms is None else self._clock.monotonic_ms() + timeout_ms
         failure: RebalanceListenerError | None = None
         while (duty := self._machine.duty()) is not None:
+            if duty.kind is not DutyKind.REVOKE:
+                await self._forget_parting()  # what was to be revoked is lost
+            elif not await self._commit_before(duty.partitions, deadline_ms):
+                break
             try:
-                await self._perform(duty, self._config.default_api_timeout_ms)
+                await self._perform(duty)
             except RebalanceListenerError as error:
                 failure = failure or error
         self._changed()
@@ -138,29 +156,48 @@ class GroupMembership:
         if failure is not None:
             raise failure
 
-    async def _perform(self, duty: Duty, commit_timeout_ms: int) -> None:
+    async def _perform(self, duty: Duty) -> None:
         """Once the owner hears of it a duty counts as done, even if the user's task is cancelled in its listener."""
-        if duty.kind is DutyKind.ASSIGN:
-            tell = self._owner.on_assigned
-        else:
+        metrics = self.metrics
+        tell, timing = {
+            DutyKind.ASSIGN: (self._owner.on_assigned, metrics.assigned),
+            DutyKind.REVOKE: (self._owner.on_revoked, metrics.revoked),
+            DutyKind.LOSE: (self._owner.on_lost, metrics.lost),
+        }[duty.kind]
+        if duty.kind is not DutyKind.ASSIGN:
             self._owner.stop_delivery(duty.partitions)
-            tell = self._owner.on_lost
-            if duty.kind is DutyKind.REVOKE:
-                tell = self._owner.on_revoked
-                await self._commit_before_revocation(commit_timeout_ms)
+        began_ms = self._clock.monotonic_ms()
         try:
             await tell(duty.partitions)
         finally:
+            timing.took(self._clock.monotonic_ms() - began_ms)
             self._machine.done(duty)
             self._follow_topics()
             self._changed()
 
-    async def _commit_before_revocation(self, timeout_ms: int) -> None:
+    async def _commit_before(self, partitions: frozenset[TopicPartition], deadline_ms: int | None) -> bool:
+        """Commit before these are revoked, if auto commit is on. False: the time is up, and a later call goes on."""
+        self._owner.stop_delivery(partitions)
+        if self._parting is None:
+            commit = self._commits.auto_commit_now(self._owner.consumed_offsets(), self._config.default_api_timeout_ms)
+            self._parting = asyncio.get_running_loop().create_task(commit)
+        left_s = None if deadline_ms is None else max(deadline_ms - self._clock.monotonic_ms(), 0) / 1000
         try:
-            await self._commits.auto_commit_now(self._owner.consumed_offsets(), timeout_ms)
-        except BaseException:
+            done, _ = await asyncio.wait([self._parting], timeout=left_s)
+        except asyncio.CancelledError:
             self._machine.postpone()
             raise
+        if not done:
+            self._machine.postpone()
+            return False
+        parting, self._parting = self._parting, None
+        parting.result()
+        return True
+
+    async def _forget_parting(self) -> None:
+        if self._parting is not None:
+            parting, self._parting = self._parting, None
+            await self._cancel([parting])
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, *, timeout_ms: int | None = None
@@ -168,6 +205,8 @@ class GroupMembership:
         """Commit and wait."""
         self._raise_if_fatal()
         await self._commits.commit(self._owner.consumed_offsets() if offsets is None else offsets, timeout_ms)
+        await self._commits.run_callbacks()  # those of earlier asynchronous commits, as Apache's client promises
+        self._changed()
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, callback: CommitCallback | None = None
@@ -195,6 +234,7 @@ class GroupMembership:
         try:
             await self._leave(timeout_ms, "the consumer is being closed")
         finally:
+            await self._forget_parting()
             await self._cancel([*self._requests, *([self._task] if self._task is not None else [])])
 
     async def _leave(self, timeout_ms: int | None, reason: str) -> None:
@@ -206,21 +246,23 @@ class GroupMembership:
 
     async def _leave_in(self, timeout_ms: int, reason: str) -> None:
         failure: RebalanceListenerError | None = None
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
         duty = self._machine.leaving_duty()
-        if duty is None:
-            await self._commits.auto_commit_now(self._owner.consumed_offsets(), timeout_ms)
-        else:
+        if duty is None or duty.kind is DutyKind.REVOKE:
+            await self._commit_before(frozenset() if duty is None else duty.partitions, deadline_ms)
+        if duty is not None:
             try:
-                await self._perform(duty, timeout_ms)
+                await self._perform(duty)
             except RebalanceListenerError as error:
                 failure = error
-        await self._commits.flush(timeout_ms)
+        await self._commits.flush(max(deadline_ms - self._clock.monotonic_ms(), 0))
         goodbye = self._machine.leave(reason)
+        await self._forget_parting()
         if self._requests:
             await self._cancel(self._requests)
             self._channel.reconnect()
         if goodbye is not None:
-            await self._say_goodbye(goodbye, timeout_ms)
+            await self._say_goodbye(goodbye, max(deadline_ms - self._clock.monotonic_ms(), _PARTING_MS))
         self._changed()
         await self._commits.run_callbacks()
         if failure is not None:
@@ -284,12 +326,17 @@ class GroupMembership:
         timeout_ms = request_timeout_ms
         if isinstance(request, JoinGroupRequest):
             timeout_ms = max(timeout_ms, request.rebalance_timeout_ms + _JOIN_LAPSE_MS)
+        sent_ms = self._clock.monotonic_ms()
+        self.metrics.sent(request, sent_ms)
         try:
             response = await self._channel.ask(request, timeout_ms=timeout_ms, find_timeout_ms=request_timeout_ms)
         except KafkaError as error:
+            self.metrics.failed(request)
             self._machine.handle_failure(request, error, self._clock.monotonic_ms())
         else:
-            if not self._machine.handle_response(request, response, self._clock.monotonic_ms()):
+            now_ms = self._clock.monotonic_ms()
+            self.metrics.answered(request, response, sent_ms, now_ms)
+            if not self._machine.handle_response(request, response, now_ms):
                 self._channel.lost("the broker is not the coordinator any more")
         self._follow_topics()
         self._changed()

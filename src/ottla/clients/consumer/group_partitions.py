@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ottla.clients.consumer.fetch_buffer import FetchBuffer
+from ottla.clients.consumer.interceptors import Interceptors
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.consumer.rebalance_listener import notify_listener
 from ottla.clients.consumer.subscription_state import SubscriptionState
@@ -12,7 +13,7 @@ from ottla.common.topic_partition import TopicPartition
 class GroupPartitions:
     """See :class:`ottla.clients.consumer.membership.PartitionOwner`, which this is."""
 
-    __slots__ = ("_buffer", "_changed", "_subscription", "_wake_up", "listener")
+    __slots__ = ("_buffer", "_changed", "_subscription", "_wake_up", "interceptors", "listener")
 
     def __init__(
         self,
@@ -27,6 +28,7 @@ class GroupPartitions:
         self._buffer = buffer
         self._changed = changed
         self._wake_up = wake_up
+        self.interceptors = Interceptors(())
         self.listener: object = None
         """The user's, or None."""
 
@@ -71,6 +73,10 @@ class GroupPartitions:
     def consumed_offsets(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Where each partition's position is."""
         return self._subscription.consumed()
+
+    def on_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Tell the interceptors."""
+        self.interceptors.on_commit(offsets)
 
     def wake_up(self) -> None:
         """The membership has something for the next poll."""

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ottla.clients.consumer.consumer_record import ConsumerRecord
-from ottla.clients.consumer.membership import CommitCallback
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
-from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -54,15 +52,3 @@ class Interceptors:
                     interceptor.on_commit(offsets)
                 except Exception:  # the user's code must not stop the consumer
                     logger.exception("The interceptor %r failed on a commit", interceptor)
-
-    def told(self, callback: CommitCallback | None) -> CommitCallback | None:
-        """The callback of an asynchronous commit that tells the interceptors, too."""
-        if not self._interceptors:
-            return callback
-
-        def tell(offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None) -> object:
-            if error is None:
-                self.on_commit(offsets)
-            return callback(offsets, error) if callback is not None else None
-
-        return tell

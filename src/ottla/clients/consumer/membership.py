@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from ottla.clients.consumer.coordinator_metrics import CoordinatorMetrics
 from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.common.errors import KafkaError
@@ -72,7 +73,7 @@ class Subscription:
 
 class PartitionOwner(Protocol):
     """What the consumer does when partitions come and go. Everything is called from within ``poll``, ``process``,
-    ``leave`` or ``close``, except ``wake_up``, which the background task calls.
+    ``leave`` or ``close``, except ``wake_up`` and ``on_committed``, which background tasks call.
 
     Promised: ``on_assigned`` names only partitions that are not owned; every partition that was assigned is named by
     exactly one ``on_revoked`` or ``on_lost`` before it is assigned again; ``stop_delivery`` comes before each of them.
@@ -102,6 +103,9 @@ class PartitionOwner(Protocol):
         A poll means that all that was handed out before is processed.
         """
 
+    def on_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These were committed, in whatever way."""
+
     def wake_up(self) -> None:
         """``poll`` would return True: end the wait for records."""
 
@@ -125,6 +129,10 @@ class Membership(Protocol):
         """Why the state is FATAL; every further ``process``, ``commit`` and ``fetch_committed`` raises it."""
 
     @property
+    def metrics(self) -> CoordinatorMetrics:
+        """What the member counts."""
+
+    @property
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Group, member and generation, as ``Producer.send_offsets_to_transaction`` needs them."""
 
@@ -140,8 +148,10 @@ class Membership(Protocol):
     def poll(self, now_ms: int) -> bool:
         """The user is alive (for ``max.poll.interval.ms``). True when ``process`` has something to do."""
 
-    async def process(self) -> None:
+    async def process(self, timeout_ms: int | None = None) -> None:
         """Run what must run in the user's task: commit before revocation, callbacks, asynchronous commits' callbacks.
+
+        A commit that takes longer than ``timeout_ms`` goes on, and the revocation follows in a later call.
 
         Raises the fatal ``error``, an error that the user can act on (authorization, invalid topic; the state stays and
         the next poll tries again), or RebalanceListenerError from a listener, after the transition ended. Never waits

@@ -46,6 +46,7 @@ class PartitionState:
     __slots__ = (
         "end_offset",
         "fetch_state",
+        "held",
         "high_watermark",
         "is_pending_callback",
         "is_pending_revocation",
@@ -62,6 +63,8 @@ class PartitionState:
     def __init__(self) -> None:
         self.fetch_state = FetchState.INITIALIZING
         self.position: FetchPosition | None = None
+        self.held: FetchPosition | None = None
+        """Where the records begin that are on their way to the user and may still come back; commits go no further."""
         self.paused = False
         self.reset_policy: OffsetResetPolicy | None = None
         self.retry_at_ms = 0

@@ -4,6 +4,7 @@ A thin driver: what is asked and what answers mean is :mod:`offset_lookup`, :mod
 subscription's own business.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol
 
@@ -25,6 +26,8 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.protocol.messages.list_offsets import ListOffsetsResponse
 from ottla.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 
+logger = logging.getLogger(__name__)
+
 FetchCommitted = Callable[[Collection[TopicPartition]], Awaitable[Mapping[TopicPartition, OffsetAndMetadata | None]]]
 
 
@@ -36,6 +39,9 @@ class UpdaterOwner(Protocol):
 
     def on_error(self, error: KafkaError) -> None:
         """The user must know."""
+
+    def on_bug(self, bug: Exception) -> None:
+        """Something of ours broke, and nobody else would hear of it."""
 
 
 class PositionUpdater:
@@ -101,12 +107,14 @@ class PositionUpdater:
             self._start(partitions, self._use_committed(self.fetch_committed, partitions))
 
     async def _use_committed(self, fetch_committed: FetchCommitted, partitions: list[TopicPartition]) -> None:
+        asked_for = {partition: self._subscription.get(partition) for partition in partitions}
         committed = await fetch_committed(partitions)
         missing = []
-        for partition in partitions:
-            state = self._subscription.get(partition)
+        for partition, state in asked_for.items():
             if state is None or state.fetch_state is not FetchState.INITIALIZING:
                 continue
+            if self._subscription.get(partition) is not state:
+                continue  # it went and came again, and its owner between may have committed: ask once more
             offset = committed.get(partition)
             if offset is None:
                 missing.append(partition)
@@ -141,7 +149,7 @@ class PositionUpdater:
         policies = {
             partition: policy
             for partition in partitions
-            if (policy := self._subscription.state(partition).reset_policy) is not None
+            if (state := self._subscription.get(partition)) is not None and (policy := state.reset_policy) is not None
         }
         timestamps = {partition: policy.timestamp_ms(wall_ms) for partition, policy in policies.items()}
         result = await self.list_offsets(node_id, timestamps)
@@ -183,7 +191,7 @@ class PositionUpdater:
         positions = {
             partition: position
             for partition in partitions
-            if (position := self._subscription.state(partition).position) is not None
+            if (state := self._subscription.get(partition)) is not None and (position := state.position) is not None
         }
         try:
             response = await self._cluster.send(node_id, leader_epoch_request(positions))
@@ -218,6 +226,9 @@ class PositionUpdater:
                 self._cluster.request_update()
             else:
                 self._owner.on_error(error)
+        except Exception as bug:  # of ours: the user would wait for a position without end
+            logger.exception("Positions of %s could not be found", partitions)
+            self._owner.on_bug(bug)
         finally:
             self._under_way.difference_update(partitions)
             self._owner.on_positions_changed()

@@ -43,6 +43,6 @@ class RecordDecoder:
                 fetch.put_back(len(records) - index)
                 if made:
                     return made
-                raise RecordDeserializationError(fetch.partition, record.offset, part, error) from error
+                raise RecordDeserializationError(record, part, error) from error
             made.append(record._replace(key=key, value=value))
         return made

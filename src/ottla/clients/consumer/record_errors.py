@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ottla.clients.consumer.consumer_record import ConsumerRecord
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.errors import LogTruncationError, OffsetOutOfRangeError, SerializationError
 from ottla.common.errors import KafkaError
@@ -11,15 +12,17 @@ from ottla.common.topic_partition import TopicPartition
 class RecordDeserializationError(SerializationError):
     """A deserializer refused a record. Every poll raises it again until ``seek(partition, offset + 1)`` passes it."""
 
-    def __init__(self, partition: TopicPartition, offset: int, part: str, cause: BaseException) -> None:
-        super().__init__(
-            f"Error deserializing the {part} of {partition} at offset {offset}: {cause}. "
-            f"To continue past the record, seek to offset {offset + 1}"
-        )
-        self.partition = partition
-        self.offset = offset
+    def __init__(self, record: ConsumerRecord[bytes, bytes], part: str, cause: BaseException) -> None:
+        self.partition = record.topic_partition
+        self.offset = record.offset
         self.part = part
         """``key`` or ``value``."""
+        self.record = record
+        """The record as it was read, for those who put it aside: its key and value are bytes."""
+        super().__init__(
+            f"Error deserializing the {part} of {self.partition} at offset {self.offset}: {cause}. "
+            f"To continue past the record, seek to offset {self.offset + 1}"
+        )
 
 
 class CorruptFetchError(KafkaError):

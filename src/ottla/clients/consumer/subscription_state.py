@@ -142,12 +142,34 @@ class SubscriptionState:
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What a commit of everything handed out says: the positions, where there are any."""
         return {
-            partition: OffsetAndMetadata(state.position.offset, state.position.offset_epoch)
+            partition: OffsetAndMetadata(*(state.held or state.position)[:2])
             for partition, state in self._partitions.items()
             if state.position is not None
             and state.fetch_state in (FetchState.FETCHING, FetchState.AWAIT_VALIDATION)
             and not state.is_pending_callback
         }
+
+    def hold(self, partition: TopicPartition) -> bool:
+        """What comes next is on its way to the user; whether the partition was not held before."""
+        state = self._partitions[partition]
+        if state.held is not None:
+            return False
+        state.held = state.position
+        return True
+
+    def release(self, partition: TopicPartition) -> None:
+        """The user has what was on its way."""
+        if (state := self._partitions.get(partition)) is not None:
+            state.held = None
+
+    def take_back(self, partition: TopicPartition) -> None:
+        """The user never got what was on its way: stand where that begins."""
+        state = self._partitions.get(partition)
+        if state is None or (held := state.held) is None:
+            return
+        state.held = None
+        if state.position is not None and held.offset < state.position.offset:
+            state.position = FetchPosition(held.offset, held.offset_epoch, state.position.current_leader_epoch)
 
     # Where it stands
 

@@ -119,16 +119,16 @@ class Consumer(Generic[K, V]):
     def arrow(self, max_rows: int = 65_536) -> "Iterator[pa.RecordBatch]":
         """Arrow batches; see the asyncio client."""
         batches = self._consumer.arrow(max_rows)
-        while (batch := self._runner.run(_next(batches))) is not None:
+        while (batch := self._runner.run(_next(batches), undo=self._consumer.take_back)) is not None:
             yield batch
 
     def poll(self, timeout_ms: int = 0) -> list[ConsumerRecord[K, V]]:
         """Up to ``max.poll.records`` records as soon as there are any; none after ``timeout_ms`` without."""
-        return self._runner.run(self._consumer.poll(timeout_ms))
+        return self._runner.run(self._consumer.poll(timeout_ms), undo=self._consumer.take_back)
 
     def consume(self, max_records: int, timeout_ms: int) -> list[ConsumerRecord[K, V]]:
-        """As ``poll``, but wait for ``max_records`` of them; fewer when the time is up."""
-        return self._runner.run(self._consumer.consume(max_records, timeout_ms))
+        """As ``poll``, but wait for ``max_records`` of them; fewer when the time is up, or before an error."""
+        return self._runner.run(self._consumer.consume(max_records, timeout_ms), undo=self._consumer.take_back)
 
     def unsubscribe(self) -> None:
         """Give everything back and leave the group."""

@@ -61,27 +61,33 @@ class Runner:
     """
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._thread: LoopThread | None = _shared.enter()
         self._closing: Callable[[], Coroutine[Any, Any, object]] | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether ``close`` has not been called."""
-        return self._thread is not None
+        """Whether ``close`` has not been called; never so in a child that was forked since."""
+        return self._thread is not None and self._pid == os.getpid()
 
     def close_with(self, closing: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Say how the client is closed when the interpreter ends without that."""
         self._closing = closing
         atexit.register(self._at_exit)
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result or exception; ClientClosedError after ``close``."""
+    def run(self, coroutine: Coroutine[Any, Any, T], *, undo: Callable[[], object] | None = None) -> T:
+        """The coroutine's result or exception; ClientClosedError after ``close``.
+
+        ``undo`` is called in the loop's thread if the wait ends although the coroutine had a result: nobody gets it.
+        """
         task = self._submit(coroutine)
         try:
             return task.result()
         except BaseException:
             if not task.has_ended:
                 task.cancel(_PATIENCE_S)
+            if undo is not None and task.has_result and self.is_open:
+                self.call_soon(undo)
             raise
 
     def call(self, function: Callable[[], T]) -> T:
@@ -94,32 +100,44 @@ class Runner:
 
     def call_soon(self, function: Callable[[], object]) -> None:
         """Have a plain function called in the loop's thread, and do not wait for it."""
-        if self._thread is None:
-            raise ClientClosedError("The client is closed")
-        self._thread.call_soon(function)
+        self._open_thread().call_soon(function)
 
     def close(self) -> None:
         """Give the thread back; closing again does nothing. The client is closed by its own coroutine before."""
         thread, self._thread = self._thread, None
         if thread is not None:
             atexit.unregister(self._at_exit)
-            _shared.leave(thread)
+            if self._pid == os.getpid():
+                _shared.leave(thread)
+
+    def _open_thread(self) -> LoopThread:
+        if self._thread is None:
+            raise ClientClosedError("The client is closed")
+        if self._pid != os.getpid():
+            raise IllegalStateError(
+                "The client was made before a fork, and its thread and connections are the parent's: make another one"
+            )
+        return self._thread
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
-        thread = self._thread
-        if thread is None or thread.is_current:
+        try:
+            thread = self._open_thread()
+            if thread.is_current:
+                raise IllegalStateError(
+                    "A synchronous client cannot wait in its own loop's thread; use the asyncio client"
+                )
+        except IllegalStateError:
             coroutine.close()
-            if thread is None:
-                raise ClientClosedError("The client is closed")
-            raise IllegalStateError("A synchronous client cannot wait in its own loop's thread; use the asyncio client")
+            raise
         return thread.submit(coroutine)
 
     def _at_exit(self) -> None:
-        if self._thread is None or self._closing is None:
+        if self._thread is None or self._closing is None or not self.is_open:
             return
         closing = self._thread.submit(self._closing())
         try:
             closing.result(_PATIENCE_S)
         except (KafkaError, TimeoutError) as error:
-            logger.warning("A client that was not closed before the end could not be closed: %s", error)
+            why = str(error) or f"it took longer than {_PATIENCE_S:.0f} s"
+            logger.warning("A client that was not closed before the end could not be closed: %s", why)
         self.close()

@@ -1,6 +1,9 @@
 """A consumer's place in a consumer group (KIP-848)."""
 
+from typing import Final
+
 from ottla.clients.cluster.cluster_client import ClusterClient
+from ottla.clients.consumer.consumer_protocol.consumer_state import ConsumerState
 from ottla.clients.consumer.consumer_protocol.heartbeat_fields import ConsumerSettings
 from ottla.clients.consumer.consumer_protocol.member import ConsumerMember
 from ottla.clients.consumer.group_membership import GroupMembership
@@ -8,6 +11,9 @@ from ottla.clients.consumer.membership import PartitionOwner
 from ottla.clients.consumer.poll_watch import PollWatch
 from ottla.common.uuid import Uuid
 from ottla.config.client_configs import ConsumerConfig
+
+_RECONCILED: Final = (ConsumerState.ACKNOWLEDGING, ConsumerState.STABLE)
+_REFUSED: Final = (ConsumerState.FENCED, ConsumerState.FATAL)
 
 
 class ConsumerMembership(GroupMembership):
@@ -28,4 +34,19 @@ class ConsumerMembership(GroupMembership):
             retry_backoff_ms=client.config.retry_backoff_ms,
             exclude_internal_topics=config.exclude_internal_topics,
         )
-        super().__init__(client, config, owner, ConsumerMember(settings, watch), watch)
+        self._member = ConsumerMember(settings, watch)
+        super().__init__(client, config, owner, self._member, watch)
+
+    def _changed(self) -> None:
+        self._measure_rebalance(self._member.consumer_state)
+        super()._changed()
+
+    def _measure_rebalance(self, state: ConsumerState) -> None:
+        metrics = self.metrics
+        if state is ConsumerState.RECONCILING:
+            metrics.rebalance_began(self._clock.monotonic_ms())
+        elif metrics.is_rebalancing and state in _RECONCILED:
+            metrics.rebalance_ended(self._clock.monotonic_ms())
+        elif metrics.is_rebalancing:
+            metrics.failed_rebalances += state in _REFUSED
+            metrics.rebalance_given_up()
