@@ -38,10 +38,21 @@ class AsyncioRuntime:
         self._executor = ThreadPoolExecutor(blocking_threads, thread_name_prefix="ottla-blocking")
         self._worker_niceness = worker_niceness
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
 
     async def blocking(self, call: Callable[[], T]) -> T:
-        """Run in a thread. A caller that is cancelled leaves the call to finish by itself."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+        """Run in a thread. A caller that is cancelled leaves the call to finish by itself.
+
+        When the interpreter ends no thread takes anything any more; then the loop waits, so that what is left can be
+        closed in order.
+        """
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except RuntimeError:
+            if self._is_closed:
+                raise
+            return call()
+        return await running
 
     async def work(self, function: Callable[..., Iterator[T]], /, *args: object) -> AsyncGenerator[T, None]:
         """Run in a process of its own; see the port."""
@@ -84,6 +95,7 @@ class AsyncioRuntime:
 
     def close(self) -> None:
         """Let the threads finish what they do and end them."""
+        self._is_closed = True
         self._executor.shutdown()
 
 

@@ -136,9 +136,8 @@ class Producer:
             if delivery.index & _TURN_MASK == _TURN_MASK:
                 await asyncio.sleep(0)
             return delivery
-        if self._interceptors:
-            return await self._send_intercepted(ProducerRecord(topic, value, key, headers, partition, timestamp_ms))
-        return await self._send_converted(topic, value, key, headers, partition, timestamp_ms)
+        record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
+        return await self.send_prepared(self.prepare(record))
 
     async def send_and_wait(
         self,
@@ -178,7 +177,7 @@ class Producer:
                 value_serializer=self._value_serializer,
                 partitioner=None if self._partitioner is None else self._partition,
                 is_by_key=self._is_by_key,
-                send_one=self._send_intercepted if self._interceptors else None,
+                send_one=self._send_one if self._interceptors else None,
             )
         return await self._batches.send(topic, records, partition)
 
@@ -268,38 +267,43 @@ class Producer:
             raise ValueError("The timeout cannot be negative.")
         await self._core.close(timeout_ms)
 
-    async def _send_intercepted(self, record: ProducerRecord, is_serialized: bool = False) -> Delivery:
-        record = self._interceptors.on_send(record)
+    async def _send_one(self, record: ProducerRecord, is_serialized: bool) -> Delivery:
+        return await self.send_prepared(self.prepare(record, is_serialized=is_serialized))
+
+    def prepare(self, record: ProducerRecord, *, is_serialized: bool = False) -> ProducerRecord:
+        """What the interceptors and serializers make of a record, in any thread; SerializationError."""
+        if self._interceptors:
+            record = self._interceptors.on_send(record)
+        topic, value, key, headers, partition, timestamp_ms = record
         try:
-            delivery = await (self._send_slowly if is_serialized else self._send_converted)(*record)
+            if not is_serialized:
+                key = None if key is None else serialize(self._key_serializer, topic, key)
+                value = None if value is None else serialize(self._value_serializer, topic, value)
         except KafkaError as error:
             self._interceptors.on_send_error(error)
             raise
-        delivery.add_done_callback(self._interceptors.on_delivered)
-        return delivery
+        return ProducerRecord(topic, value, key, as_headers(headers), partition, timestamp_ms)
 
-    async def _send_converted(  # noqa: PLR0917  the record's fields
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: Headers | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> Delivery:
-        """A send with a serializer, headers or a partitioner."""
-        if key is not None:
-            key = serialize(self._key_serializer, topic, key)
-        if value is not None:
-            value = serialize(self._value_serializer, topic, value)
-        if headers is None:
-            queues = self._topics.get(topic)
-            if queues is not None and partition is None and self._partitioner is not None and queues.count:
-                partition = self._partition(queues, key, value)
-            delivery = self._append(topic, value, key, partition, timestamp_ms)
-            if delivery is not None:
-                return delivery
-        return await self._send_slowly(topic, value, key, headers, partition, timestamp_ms)
+    async def send_prepared(self, record: ProducerRecord) -> Delivery:
+        """``send`` what ``prepare`` has given."""
+        topic, value, key, headers, partition, timestamp_ms = record
+        delivery: Delivery | None = None
+        try:
+            if not headers:
+                queues = self._topics.get(topic)
+                if queues is not None and partition is None and self._partitioner is not None and queues.count:
+                    partition = self._partition(queues, key, value)
+                delivery = self._append(topic, value, key, partition, timestamp_ms)
+            if delivery is None:
+                delivery = await self._send_slowly(topic, value, key, headers, partition, timestamp_ms)
+        except KafkaError as error:
+            self._interceptors.on_send_error(error)
+            raise
+        if self._interceptors:
+            delivery.add_done_callback(self._interceptors.on_delivered)
+        if delivery.index & _TURN_MASK == _TURN_MASK:
+            await asyncio.sleep(0)
+        return delivery
 
     async def _send_slowly(  # noqa: PLR0917  the record's fields
         self,

@@ -70,10 +70,12 @@ class Admin:
 
     def close(self) -> None:
         """Close all connections; calls under way in other threads get a ClientClosedError. Closing again is fine."""
-        if not self._is_closed:
+        if not self._is_closed and self._runner.is_open:
             self._is_closed = True
-            self._runner.run(self._admin.close())
-            self._runner.close()
+            try:
+                self._runner.run(self._admin.close())
+            finally:
+                self._runner.close()
 
     def __enter__(self) -> Self:
         try:

@@ -1,6 +1,7 @@
 """The promise of a ``send_batch`` from plain code."""
 
 import asyncio
+from collections.abc import Callable
 
 from ottla.clients.errors import KafkaTimeoutError
 from ottla.clients.producer.batch_delivery import BatchDelivery as AsyncBatchDelivery
@@ -45,6 +46,10 @@ class BatchDelivery:
         """Wait for the outcome: which rows failed, and why."""
         self._settle(timeout_s)
         return self._delivery.failures()
+
+    def add_done_callback(self, callback: Callable[["BatchDelivery"], object]) -> None:
+        """Call ``callback(delivery)`` in the loop's thread once all is known; it must not wait for a client."""
+        self._runner.call_soon(lambda: self._delivery.add_done_callback(lambda _: callback(self)))
 
     def _settle(self, timeout_s: float | None) -> None:
         if not self._delivery.done():

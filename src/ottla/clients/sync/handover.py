@@ -4,25 +4,25 @@ Waking the loop costs more than a send, so it is woken once for many: whoever fi
 while it is awake waits in a short queue, from which the loop feeds the producer in order.
 """
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
-from ottla.clients.errors import BufferExhaustedError, KafkaError
+from ottla.clients.errors import BufferExhaustedError
 from ottla.clients.producer.delivery import Delivery as AsyncDelivery
+from ottla.clients.producer.interceptors import ProducerRecord
 from ottla.clients.sync.delivery import Delivery
 
 _QUEUE_RECORDS_MAX: Final = 1_000
 _RESUME_RECORDS: Final = 500
 
-Send = Callable[..., Coroutine[Any, Any, AsyncDelivery]]
+Send = Callable[[ProducerRecord], Coroutine[Any, Any, AsyncDelivery]]
 
 
 class _HandedOver(NamedTuple):
-    topic: str
-    value: Any
-    options: dict[str, Any]
+    record: ProducerRecord
     size_bytes: int
     delivery: Delivery
 
@@ -44,15 +44,20 @@ class Handover:
         self._has_room = threading.Condition(self._lock)
         self._waiting_count = 0
         self._is_pumping = False
+        self._put_count = 0
+        self._taken_count = 0
+        self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        """In the order of the counts that they wait for."""
 
-    def put(self, topic: str, value: Any, options: dict[str, Any], delivery: Delivery) -> None:
-        """Hand a record over; BufferExhaustedError if there is no room for it in time."""
-        size_bytes = len(value) if isinstance(value, bytes | bytearray | memoryview | str) else 0
+    def put(self, record: ProducerRecord, delivery: Delivery) -> None:
+        """Hand a record of bytes over; BufferExhaustedError if there is no room for it in time."""
+        size_bytes = len(record.key or b"") + len(record.value or b"")
         with self._lock:
             if self._is_full():
                 self._wait_for_room()
-            self._queue.append(_HandedOver(topic, value, options, size_bytes, delivery))
+            self._queue.append(_HandedOver(record, size_bytes, delivery))
             self._queued_bytes += size_bytes
+            self._put_count += 1
             is_asleep, self._is_pumping = not self._is_pumping, True
         if is_asleep:
             self._wake()
@@ -64,14 +69,28 @@ class Handover:
                 if not self._queue:
                     self._is_pumping = False
                     return
-                topic, value, options, size_bytes, delivery = self._queue.popleft()
+                record, size_bytes, delivery = self._queue.popleft()
                 self._queued_bytes -= size_bytes
                 if self._waiting_count and len(self._queue) <= _RESUME_RECORDS:
                     self._has_room.notify_all()
             try:
-                delivery.taken(await self._send(topic, value, **options))
-            except (KafkaError, ValueError) as error:
+                delivery.taken(await self._send(record))
+            except Exception as error:  # noqa: BLE001  also a partitioner's, which must not stop the records behind
                 delivery.refused(error)
+            self._taken_count += 1
+            while self._waiters and self._waiters[0][0] <= self._taken_count:
+                _, waiter = self._waiters.popleft()
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def caught_up(self) -> None:
+        """Wait, in the loop, until the producer has got all that was put before; not for what others put meanwhile."""
+        with self._lock:
+            put_count = self._put_count
+        if self._taken_count < put_count:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append((put_count, waiter))
+            await waiter
 
     def _is_full(self) -> bool:
         return bool(self._queue) and (len(self._queue) >= _QUEUE_RECORDS_MAX or self._queued_bytes >= self._max_bytes)

@@ -1,12 +1,14 @@
 """The producer for plain code: the asyncio client's methods without ``await``."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ottla.clients.errors import ClientClosedError
 from ottla.clients.producer.batch_outcome import RecordMetadata
+from ottla.clients.producer.interceptors import ProducerRecord
 from ottla.clients.producer.producer import Producer as AsyncProducer
 from ottla.clients.producer.record_fields import Headers
 from ottla.clients.sync.delivery import Delivery
@@ -28,8 +30,8 @@ class Producer:
     """``with Producer(bootstrap_servers="localhost:9092") as producer: producer.send("orders", b"…")``.
 
     Any thread may call it; the records of one thread keep their order. What each method does is the same as in the
-    asyncio client, whose methods these are, but for one thing: ``send`` does not wait until the record is in its batch,
-    so what is wrong with it is raised by ``result`` of its delivery.
+    asyncio client, whose methods these are, but for one thing: ``send`` calls interceptors and serializers, and does
+    not wait until the record is in its batch; what else is wrong with it is raised by ``result`` of its delivery.
     """
 
     def __init__(self, config: Mapping[str, object] | None = None, **keywords: Any) -> None:
@@ -45,7 +47,7 @@ class Producer:
         self._pumping: asyncio.Task[None] | None = None
         given = self._producer.config
         self._handover = Handover(
-            self._producer.send,
+            self._producer.send_prepared,
             lambda: self._runner.call_soon(self._pump),
             max_bytes=min(given.buffer_memory, 4 * given.batch_size),
             max_block_ms=given.max_block_ms,
@@ -77,11 +79,14 @@ class Producer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Send a record; waits for room only, ``max.block.ms`` at most (BufferExhaustedError)."""
+        """Send a record; waits for room only, ``max.block.ms`` at most (BufferExhaustedError).
+
+        Key, value and headers may be changed afterwards. SerializationError if they cannot be sent.
+        """
         self._raise_if_closed()
+        record = self._producer.prepare(ProducerRecord(topic, value, key, headers, partition, timestamp_ms))
         delivery = Delivery(self._runner)
-        options = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
-        self._handover.put(topic, value, options, delivery)
+        self._handover.put(record, delivery)
         return delivery
 
     def send_and_wait(
@@ -106,7 +111,7 @@ class Producer:
         self._raise_if_closed()
         whole: AsyncBatchDelivery | None = None
         for piece in in_pieces(records):
-            sent = self._run(self._producer.send_batch(topic, piece, partition=partition))
+            sent = self._run(partial(self._producer.send_batch, topic, piece, partition=partition))
             if whole is None:
                 whole = sent
             else:
@@ -118,7 +123,7 @@ class Producer:
 
     def flush(self) -> None:
         """Send all that waits at once, and return when the outcome of all that was sent before is known."""
-        self._run(self._producer.flush())
+        self._run(self._producer.flush)
 
     def partitions_for(self, topic: str) -> list["PartitionMetadata"]:
         """The topic's partitions and their leaders."""
@@ -130,7 +135,7 @@ class Producer:
 
     def init_transactions(self) -> None:
         """As the asyncio client's."""
-        self._run(self._producer.init_transactions())
+        self._run(self._producer.init_transactions)
 
     def begin_transaction(self) -> None:
         """As the asyncio client's."""
@@ -138,34 +143,35 @@ class Producer:
         async def begin() -> None:
             self._producer.begin_transaction()
 
-        self._run(begin())
+        self._run(begin)
 
     def commit_transaction(self) -> None:
         """As the asyncio client's."""
-        self._run(self._producer.commit_transaction())
+        self._run(self._producer.commit_transaction)
 
     def abort_transaction(self) -> None:
         """As the asyncio client's."""
-        self._run(self._producer.abort_transaction())
+        self._run(self._producer.abort_transaction)
 
     def send_offsets_to_transaction(
         self, offsets: Mapping["TopicPartition", "OffsetAndMetadata | int"], group_metadata: "ConsumerGroupMetadata"
     ) -> None:
         """As the asyncio client's."""
-        self._run(self._producer.send_offsets_to_transaction(offsets, group_metadata))
+        self._run(lambda: self._producer.send_offsets_to_transaction(offsets, group_metadata))
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """``with producer.transaction():`` commits at its end, or aborts and raises what went wrong in it."""
         transaction = self._producer.transaction()
-        self._run(transaction.__aenter__())
+        self._run(transaction.__aenter__)
         try:
             yield self
         except BaseException as error:
             # It aborts, and raises the error again unless it has a worse one.
-            self._run(transaction.__aexit__(type(error), error, error.__traceback__))
+            ended = partial(transaction.__aexit__, type(error), error, error.__traceback__)
+            self._run(ended)
             raise
-        self._run(transaction.__aexit__(None, None, None))
+        self._run(lambda: transaction.__aexit__(None, None, None))
 
     def close(self, timeout_ms: int | None = None) -> None:
         """Deliver what was sent, and disconnect; closing again does nothing."""
@@ -185,26 +191,21 @@ class Producer:
     def _pump(self) -> None:
         self._pumping = asyncio.get_running_loop().create_task(self._handover.pump())
 
-    async def _handed_over(self) -> None:
-        """What was sent before has reached the producer."""
-        if self._pumping is not None:
-            await asyncio.shield(self._pumping)
-
     async def _close(self, timeout_ms: int | None = None) -> None:
         self._is_open = False
         try:
             async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-                await self._handed_over()
+                await self._handover.caught_up()
         except TimeoutError:
             timeout_ms = 0
         await self._producer.close(timeout_ms)
-        await self._handed_over()  # whatever is left is refused now
+        await self._handover.caught_up()  # whatever is left is refused now
 
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine after all that was sent before."""
+    def _run(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Call a method of the asyncio client after all that was sent before."""
 
         async def after() -> T:
-            await self._handed_over()
-            return await coroutine
+            await self._handover.caught_up()
+            return await call()
 
         return self._runner.run(after())
