@@ -70,10 +70,14 @@ class Oracle:
         stdin: str | None = None,
         jvm_args: Sequence[str] = (),
         fresh: bool = False,
+        beside: Sequence[Path] = (),
     ) -> Finished:
-        """Compile one Java file (Java 17, no package, a public class named as the file), once, and `run` it."""
+        """Compile one Java file (Java 17, no package, a public class named as the file), once, and `run` it.
+
+        `beside` are files that it shares with others.
+        """
         path = Path(source)
-        classes = compile_sources(self.java, self._jars, [path])
+        classes = compile_sources(self.java, self._jars, [path, *beside])
         return self._run(path.stem, args, (str(classes),), timeout_s, stdin, jvm_args, fresh)
 
     def source_command(self, source: str | Path, *args: str, jvm_args: Sequence[str] = ()) -> list[str]:

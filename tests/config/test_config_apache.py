@@ -150,6 +150,6 @@ def test_properties_are_written_as_java_writes_them(fact: dict[str, str]) -> Non
 
 
 def test_the_facts_are_what_apache_says(oracle: Oracle) -> None:
-    done = oracle.run_source(PROGRAM)
+    done = oracle.run_source(PROGRAM, beside=[PROGRAM.with_name("KeyFacts.java")])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == FACTS

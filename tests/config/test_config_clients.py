@@ -165,7 +165,7 @@ def test_durations(text: str, duration_ms: int) -> None:
 
 
 def test_the_facts_are_what_apache_says(oracle: Oracle) -> None:
-    done = oracle.run_source(PROGRAM, fresh=True)
+    done = oracle.run_source(PROGRAM, fresh=True, beside=[PROGRAM.with_name("KeyFacts.java")])
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == FACTS
 

@@ -1,8 +1,6 @@
 // Prints, as JSON, what Apache Kafka's own clients say about their configuration: the keys' names, types, defaults and
-// bounds, and what comes of values that depend on each other. Run with Apache Kafka's jars:
-// java -cp 'jars/*' ClientConfigFacts.java
-
-import com.fasterxml.jackson.databind.ObjectMapper;
+// bounds, and what comes of values that depend on each other. Compiled with KeyFacts.java and run with Apache
+// Kafka's jars.
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AdminClientConfig;
@@ -12,16 +10,15 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
-import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 public class ClientConfigFacts {
     private static final String[][] PRODUCERS = {
@@ -84,47 +81,14 @@ public class ClientConfigFacts {
 
     public static void main(String[] args) throws Exception {
         Map<String, Object> facts = new LinkedHashMap<>();
-        facts.put("producer", keys(ProducerConfig.configDef().configKeys()));
-        facts.put("consumer", keys(ConsumerConfig.configDef().configKeys()));
-        facts.put("admin", keys(AdminClientConfig.configDef().configKeys()));
+        facts.put("producer", keys(ProducerConfig.configDef()));
+        facts.put("consumer", keys(ConsumerConfig.configDef()));
+        facts.put("admin", keys(AdminClientConfig.configDef()));
         facts.put("producers", outcomes(PRODUCERS, ClientConfigFacts::producer));
         facts.put("consumers", outcomes(CONSUMERS, ClientConfigFacts::consumer));
         facts.put("admins", outcomes(ADMINS, ClientConfigFacts::admin));
-        System.out.println(json(facts, 2));
+        System.out.println(KeyFacts.json(facts, 2));
         System.exit(0);
-    }
-
-    /** JSON with a line for each entry of the outer levels, so that changes show in a diff. */
-    private static String json(Object value, int levels) throws Exception {
-        ObjectMapper mapper = new ObjectMapper();
-        List<String> entries = new ArrayList<>();
-        if (levels > 0 && value instanceof Map<?, ?> map) {
-            for (Map.Entry<?, ?> entry : map.entrySet())
-                entries.add(mapper.writeValueAsString(entry.getKey()) + ": " + json(entry.getValue(), levels - 1));
-            return "{\n" + String.join(",\n", entries) + "\n}";
-        }
-        if (levels > 0 && value instanceof List<?> list) {
-            for (Object entry : list) entries.add(json(entry, levels - 1));
-            return "[\n" + String.join(",\n", entries) + "\n]";
-        }
-        return mapper.writeValueAsString(value);
-    }
-
-    private static Map<String, Object> keys(Map<String, ConfigDef.ConfigKey> keys) {
-        Map<String, Object> out = new TreeMap<>();
-        keys.forEach((name, key) -> {
-            Map<String, Object> fact = new LinkedHashMap<>();
-            fact.put("type", key.type.name());
-            fact.put("required", !key.hasDefault());
-            fact.put("default", key.hasDefault() ? text(key.defaultValue, key.type) : null);
-            fact.put("valid", key.validator == null ? null : key.validator.toString());
-            fact.put("importance", key.importance.name());
-            fact.put("internal", key.internalConfig);
-            fact.put("null_allowed", accepts(key, null));
-            if (key.type == ConfigDef.Type.LIST) fact.put("empty_allowed", accepts(key, List.of()));
-            out.put(name, fact);
-        });
-        return out;
     }
 
     private static String text(Object value, ConfigDef.Type type) {
@@ -132,44 +96,20 @@ public class ClientConfigFacts {
         return text == null ? null : text.replace("class org.", "org.");
     }
 
-    private static boolean accepts(ConfigDef.ConfigKey key, Object value) {
-        if (key.validator == null) return true;
-        try {
-            key.validator.ensureValid(key.name, value);
-            return true;
-        } catch (ConfigException | NullPointerException e) {
-            return false;
-        }
+    private static Map<String, Object> keys(ConfigDef config) {
+        return KeyFacts.keys(config.configKeys(), ClientConfigFacts::text);
     }
 
-    private interface Outcome {
-        AbstractConfig of(Map<String, Object> props);
-    }
-
-    /** What comes of each case; after the first, which sets nothing, only what differs from it. */
-    private static List<Object> outcomes(String[][] cases, Outcome outcome) {
-        List<Object> out = new ArrayList<>();
-        Map<String, Object> first = new TreeMap<>();
-        for (String[] pairs : cases) {
-            Map<String, Object> props = new TreeMap<>();
-            for (int i = 0; i < pairs.length; i += 2) props.put(pairs[i], pairs[i + 1]);
-            Map<String, Object> fact = new LinkedHashMap<>();
-            fact.put("props", new TreeMap<>(props));
+    private static List<Object> outcomes(String[][] cases, Function<Map<String, Object>, AbstractConfig> client) {
+        return KeyFacts.outcomes(cases, given -> {
+            Map<String, Object> props = new TreeMap<>(given);
             props.putIfAbsent("bootstrap.servers", "127.0.0.1:1");
-            try {
-                Map<String, Object> values = new TreeMap<>();
-                AbstractConfig config = outcome.of(props);
-                config.values().forEach((name, value) -> values.put(name, text(value, config.typeOf(name))));
-                values.computeIfPresent("client.id", (name, id) -> id.toString().replaceFirst("[0-9]+$", "N"));
-                if (!first.isEmpty()) values.entrySet().removeAll(first.entrySet());
-                else first.putAll(values);
-                fact.put("values", values);
-            } catch (RuntimeException e) {
-                fact.put("error", true);
-            }
-            out.add(fact);
-        }
-        return out;
+            AbstractConfig config = client.apply(props);
+            Map<String, Object> values = new TreeMap<>();
+            config.values().forEach((name, value) -> values.put(name, text(value, config.typeOf(name))));
+            values.computeIfPresent("client.id", (name, id) -> id.toString().replaceFirst("[0-9]+$", "N"));
+            return values;
+        });
     }
 
     private static AbstractConfig producer(Map<String, Object> props) {

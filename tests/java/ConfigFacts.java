@@ -1,9 +1,6 @@
 // Prints, as JSON, what Apache Kafka's own classes say about the configuration keys: names, types,
 // defaults, bounds, how values are parsed, how a server's keys become a topic's defaults, and how Java writes and reads
-// .properties files. Run with Apache Kafka's jars: java -cp 'jars/*' ConfigFacts.java
-
-import com.fasterxml.jackson.core.json.JsonWriteFeature;
-import com.fasterxml.jackson.databind.ObjectMapper;
+// .properties files. Compiled with KeyFacts.java and run with Apache Kafka's jars.
 
 import org.apache.kafka.common.Endpoint;
 import org.apache.kafka.common.config.ConfigDef;
@@ -259,55 +256,15 @@ public class ConfigFacts {
         facts.put("synonyms", synonyms());
         facts.put("group_synonyms", groupSynonyms());
         facts.put("parse", parses());
-        facts.put("topics", outcomes(TOPICS, ConfigFacts::topic));
-        facts.put("servers", outcomes(SERVERS, ConfigFacts::server));
+        facts.put("topics", KeyFacts.outcomes(TOPICS, ConfigFacts::topic));
+        facts.put("servers", KeyFacts.outcomes(SERVERS, ConfigFacts::server));
         facts.put("nodes", nodes());
         facts.put("properties", properties());
-        System.out.println(json(facts, 2));
-    }
-
-    /** JSON with a line for each entry of the outer levels, so that changes show in a diff. */
-    private static String json(Object value, int levels) throws Exception {
-        ObjectMapper mapper = new ObjectMapper();
-        mapper.getFactory().enable(JsonWriteFeature.ESCAPE_NON_ASCII.mappedFeature());
-        List<String> entries = new ArrayList<>();
-        if (levels > 0 && value instanceof Map<?, ?> map) {
-            for (Map.Entry<?, ?> entry : map.entrySet())
-                entries.add(mapper.writeValueAsString(entry.getKey()) + ": " + json(entry.getValue(), levels - 1));
-            return "{\n" + String.join(",\n", entries) + "\n}";
-        }
-        if (levels > 0 && value instanceof List<?> list) {
-            for (Object entry : list) entries.add(json(entry, levels - 1));
-            return "[\n" + String.join(",\n", entries) + "\n]";
-        }
-        return mapper.writeValueAsString(value);
+        System.out.println(KeyFacts.json(facts, 2));
     }
 
     private static Map<String, Object> keys(Map<String, ConfigDef.ConfigKey> keys) {
-        Map<String, Object> out = new TreeMap<>();
-        keys.forEach((name, key) -> {
-            Map<String, Object> fact = new LinkedHashMap<>();
-            fact.put("type", key.type.name());
-            fact.put("required", !key.hasDefault());
-            fact.put("default", key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
-            fact.put("valid", key.validator == null ? null : key.validator.toString());
-            fact.put("importance", key.importance.name());
-            fact.put("internal", key.internalConfig);
-            fact.put("null_allowed", accepts(key, null));
-            if (key.type == ConfigDef.Type.LIST) fact.put("empty_allowed", accepts(key, List.of()));
-            out.put(name, fact);
-        });
-        return out;
-    }
-
-    private static boolean accepts(ConfigDef.ConfigKey key, Object value) {
-        if (key.validator == null) return true;
-        try {
-            key.validator.ensureValid(key.name, value);
-            return true;
-        } catch (ConfigException | NullPointerException e) {
-            return false;
-        }
+        return KeyFacts.keys(keys, ConfigDef::convertToString);
     }
 
     private static Map<String, Object> synonyms() {
@@ -346,32 +303,6 @@ public class ConfigFacts {
             out.put("parsed", parsed instanceof Double ? Double.toHexString((Double) parsed) : parsed);
         } catch (ConfigException e) {
             out.put("error", true);
-        }
-        return out;
-    }
-
-    private interface Outcome {
-        Map<String, ?> of(Map<String, String> props);
-    }
-
-    /** What comes of each case; after the first, which sets nothing, only what differs from it. */
-    private static List<Object> outcomes(String[][] cases, Outcome outcome) {
-        List<Object> out = new ArrayList<>();
-        Map<String, Object> first = new TreeMap<>();
-        for (String[] pairs : cases) {
-            Map<String, String> props = new TreeMap<>();
-            for (int i = 0; i < pairs.length; i += 2) props.put(pairs[i], pairs[i + 1]);
-            Map<String, Object> fact = new LinkedHashMap<>();
-            fact.put("props", props);
-            try {
-                Map<String, Object> values = new TreeMap<>(outcome.of(props));
-                if (!first.isEmpty()) values.entrySet().removeAll(first.entrySet());
-                else first.putAll(values);
-                fact.put("values", values);
-            } catch (RuntimeException e) {
-                fact.put("error", true);
-            }
-            out.add(fact);
         }
         return out;
     }
