@@ -71,9 +71,9 @@ class Load:
         self._deliveries.append(await self._producer.send_batch(self._topic, pa.table(columns)))
 
 
-def produce_during(brokers: NodeCluster, topic: str, way: str, trouble: Callable[[], None]) -> None:
+def produce_during(brokers: NodeCluster, topic: str, way: str, trouble: Callable[[], None], **settings: Any) -> None:
     async def story() -> None:
-        async with Producer(bootstrap_servers=brokers.bootstrap, batch_size=500, linger_ms=0) as producer:
+        async with Producer(bootstrap_servers=brokers.bootstrap, batch_size=500, linger_ms=0, **settings) as producer:
             load = Load(producer, topic, way)
             await load.during(trouble)
             await load.check(brokers)
@@ -96,6 +96,22 @@ def test_leaders_that_are_killed(brokers: NodeCluster, admin: Admin, topic: str,
         await_leader(admin, TopicPartition(topic, 1), {1, 3})
 
     produce_during(brokers, topic, way, trouble)
+
+
+@WAYS
+def test_a_leader_that_stands_still(brokers: NodeCluster, admin: Admin, topic: str, way: str) -> None:
+    """Requests to it are given up. When it wakes it takes them, and finds out only then that others lead."""
+    make_topic(admin, topic, [1, 2, 1])
+
+    soon: dict[str, Any] = {"request_timeout_ms": 1_000}
+
+    def trouble() -> None:
+        with Admin(bootstrap_servers=brokers.bootstrap, **soon) as asking, brokers.nodes[1].paused():
+            await_leader(asking, TopicPartition(topic, 0), {2, 3})
+            await_leader(asking, TopicPartition(topic, 2), {2, 3})
+        await_in_sync(admin, topic)
+
+    produce_during(brokers, topic, way, trouble, **soon)
 
 
 @WAYS
