@@ -98,6 +98,7 @@ COMPILED = (
     "protocol/single_produce",
     "protocol/varint",
     "records/append_info",
+    "records/append_policy",
     "records/batch",
     "records/builder",
     "records/compression",

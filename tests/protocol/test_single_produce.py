@@ -72,7 +72,7 @@ def test_the_answer_is_the_codecs(version: int, base_offset: int, log_start_offs
     )
     expected = b"".join(bytes(part) for part in response_frame(ApiKey.PRODUCE, version, 99, response))  # type: ignore[arg-type]
     offsets = (base_offset, -1, log_start_offset)
-    assert expected == write_single_produce_response(99, single[4], 7, offsets, throttle_time_ms)
+    assert expected == write_single_produce_response(99, single[4], 7, *offsets, throttle_time_ms)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

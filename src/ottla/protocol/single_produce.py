@@ -13,10 +13,17 @@ from ottla.protocol.varint import read_uvarint
 FLEXIBLE_FROM: Final = 9
 BY_TOPIC_ID_FROM: Final = 13
 
-_HEAD: Final = struct.Struct(">bhib")
-_PARTITION: Final = struct.Struct(">bi")
-_ANSWER_HEAD: Final = struct.Struct(">iibb")
-_ANSWER_PARTITION: Final = struct.Struct(">bihqqqbbbbib")
+_HEAD: Final = struct.Struct(">hib").unpack_from
+"""Acks, timeout, and the length of the topics."""
+_PARTITION: Final = struct.Struct(">bi").unpack_from
+"""The length of the partitions, and the index of the one."""
+_ANSWER_HEAD: Final = struct.Struct(">iibb").pack
+_ANSWER_PARTITION: Final = struct.Struct(">bihqqqbbbbib").pack
+_SIZE_MIN: Final = 32
+_LONGEST: Final = 127
+"""The compact length that still takes one byte."""
+_BEFORE_RECORDS_MAX: Final = 2 * _LONGEST + 32
+"""More than two such strings and the numbers between them take."""
 _ONE: Final = 2
 """The compact length of an array of one."""
 _NO_TAGS: Final = memoryview(b"\0\0\0")
@@ -31,61 +38,66 @@ will in the response, the partition, its records, and the transactional id, if t
 
 def read_single_produce(body: memoryview, version: int) -> SingleProduce | None:
     """The request, or None if it is not of this kind, or damaged: then the codec says what is wrong with it."""
-    size = len(body)
-    if version < FLEXIBLE_FROM or size < 32:
+    if version < FLEXIBLE_FROM or len(body) < _SIZE_MIN:
         return None
+    try:
+        return _read(body, version)
+    except (IndexError, ValueError, struct.error):
+        return None
+
+
+def _read(body: memoryview, version: int) -> SingleProduce | None:
+    head = bytes(body[:_BEFORE_RECORDS_MAX])  # a memoryview is slow to look into
     transactional_id = None
-    length = body[0]
+    start = 1
+    length = head[0]
     if length:
-        if length > 127 or length < 2 or length + 31 > size:
+        if not 2 <= length <= _LONGEST:
             return None
-        try:
-            transactional_id = str(body[1:length], "utf-8")
-        except UnicodeDecodeError:
-            return None
-        body = body[length - 1 :]  # what follows is as it is without one
-        size = len(body)
-    _, acks, timeout_ms, topics = _HEAD.unpack_from(body)
-    if topics != _ONE:
-        return None
+        transactional_id = head[1:length].decode()
+        start = length
+    acks, timeout_ms, topics = _HEAD(head, start)
+    start += 7
     name, topic_id = None, None
     if version >= BY_TOPIC_ID_FROM:
-        position = 24
-        topic_id = Uuid(bytes(body[8:24]))
+        end = start + 16
+        topic_field = head[start:end]
+        topic_id = Uuid(topic_field)
     else:
-        length = body[8]
-        position = 8 + length
-        if length > 127 or length < 2 or position + 9 > size:
+        length = head[start]
+        end = start + length
+        if not 2 <= length <= _LONGEST:
             return None
-        try:
-            name = str(body[9:position], "utf-8")
-        except UnicodeDecodeError:
-            return None
-    topic_field = bytes(body[8:position])
-    partitions, index = _PARTITION.unpack_from(body, position)
-    length = body[position + 5]
-    if length < 128:
-        position += 6
-    elif position + 7 < size and (high := body[position + 6]) < 128:  # the two bytes of most batches
-        length += (high - 1) << 7
-        position += 7
+        topic_field = head[start:end]
+        name = topic_field[1:].decode()
+    partitions, index = _PARTITION(head, end)
+    start = end + 5
+    length = head[start]
+    if length <= _LONGEST:
+        start += 1
     else:
-        try:
-            length, position = read_uvarint(body, position + 5)
-        except IndexError:
-            return None
-    end = position + length - 1
-    if partitions != _ONE or length < 2 or end + 3 != size or body[end:] != _NO_TAGS:
+        length, start = read_uvarint(head, start)
+    end = start + length - 1
+    if topics != _ONE or partitions != _ONE or length < 2 or end + 3 != len(body) or body[end:] != _NO_TAGS:
         return None
-    return acks, timeout_ms, name, topic_id, topic_field, index, body[position:end], transactional_id
+    return acks, timeout_ms, name, topic_id, topic_field, index, body[start:end], transactional_id
 
 
-def write_single_produce_response(
-    correlation_id: int, topic_field: bytes, partition: int, offsets: tuple[int, int, int], throttle_time_ms: int
+def write_single_produce_response(  # noqa: PLR0917  by position, for the hot path
+    correlation_id: int,
+    topic_field: bytes,
+    partition: int,
+    base_offset: int,
+    log_append_time_ms: int,
+    log_start_offset: int,
+    throttle_time_ms: int,
 ) -> bytes:
-    """The whole frame of an answer without an error, in any flexible version.
-
-    ``offsets`` are the base offset, the time of the append and the start of the log.
-    """
-    head = _ANSWER_HEAD.pack(len(topic_field) + 46, correlation_id, 0, _ONE)
-    return head + topic_field + _ANSWER_PARTITION.pack(_ONE, partition, 0, *offsets, 1, 0, 0, 0, throttle_time_ms, 0)
+    """The whole frame of an answer without an error, in any flexible version."""
+    head = _ANSWER_HEAD(len(topic_field) + 46, correlation_id, 0, _ONE)
+    return (
+        head
+        + topic_field
+        + _ANSWER_PARTITION(
+            _ONE, partition, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, throttle_time_ms, 0
+        )
+    )

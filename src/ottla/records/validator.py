@@ -38,7 +38,7 @@ from ottla.records.compression import Compression, decompress
 from ottla.records.record import DECOMPRESSED_BYTES_MAX
 from ottla.records.record_checks import check_records
 
-_PLACE: Final = struct.Struct(">qii")
+_place: Final = struct.Struct(">qii").pack_into
 """base_offset, batch_length, partition_leader_epoch: what an append patches, the length in between unchanged."""
 
 _HIGHEST_CODEC: Final = max(Compression)
@@ -105,7 +105,7 @@ def validate_and_assign_offsets(
 
     buffer = batch.buffer
     size = batch.size_in_bytes
-    _PLACE.pack_into(buffer, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
+    _place(buffer, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
     batch.base_offset = next_offset
     batch.partition_leader_epoch = leader_epoch
     last_offset = next_offset + batch.last_offset_delta

@@ -101,9 +101,14 @@ def _produce_single(services: BrokerServices, request: Request, single: SinglePr
         if throttle_time_ms:
             request.throttle_time_ms = throttle_time_ms
         services.errors.produce_none.value += 1
-        offsets = (result.base_offset, result.log_append_time_ms, result.log_start_offset)
         response = write_single_produce_response(
-            header.correlation_id, topic_field, partition, offsets, throttle_time_ms
+            header.correlation_id,
+            topic_field,
+            partition,
+            result.base_offset,
+            result.log_append_time_ms,
+            result.log_start_offset,
+            throttle_time_ms,
         )
         request.send((response,))
     return True
