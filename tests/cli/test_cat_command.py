@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from ottla.cli.cat_consume import Place
 from ottla.cli.cat_format import compile_format, kcat_json, unescape
+from ottla.cli.cat_unpack import compile_pack
 from ottla.cli.errors import UsageError
 from ottla.clients import ConsumerRecord
 from ottla.records.batch import TimestampType
@@ -95,7 +96,7 @@ class TestConsuming:
 
     def test_metadata(self, kafka: Node) -> None:
         lines = _cat(kafka, "-L", "-t", TOPIC).stdout.splitlines()
-        assert lines[0] == f"Metadata for {TOPIC} (from broker 1: {kafka.bootstrap}):"
+        assert lines[0] == f"Metadata for {TOPIC} (from broker 1: {kafka.bootstrap}/1):"
         assert f"  broker 1 at {kafka.bootstrap} (controller)" in lines
         assert lines[-2:] == [
             "    partition 0, leader 1, replicas: 1, isrs: 1",
@@ -147,6 +148,51 @@ def test_producing(kafka: Node, topic: str, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_numbers(kafka: Node, topic: str) -> None:
+    sent = "\0\0\0\x07:\0\x01\x7fhey|\0\0\0\x08:x|"
+    assert _cat(kafka, "-P", "-t", topic, "-p", "0", "-K", ":", "-D", "|", stdin=sent).code == 0
+    line = ("-C", "-t", topic, "-p", "0", "-e", "-q", "-s", "key=i$", "-s", "value=hB s")
+    done = _cat(kafka, *line, "-f", "%k=%s;")
+    assert (done.code, done.stdout) == (1, "7=1127 hey;")
+    assert "at offset 1 is not what -s says: truncated, expected 2 bytes to unpack h but only 1 bytes" in done.stderr
+    done = _cat(kafka, *line, "-J", "-E")
+    assert (done.code, json.loads(done.stdout)["payload"]) == (0, "1127 hey")
+    assert done.stderr.startswith("% The message in ")
+
+
+def test_pack_strings() -> None:
+    assert compile_pack("<h>h bB")(b"\x01\0\0\x01\xff\xff") == b"11 -1255"
+    assert compile_pack("cI$")(b"a\xff\xff\xff\xff") == b"a4294967295"
+    assert compile_pack("s")(b"text") == b"text"
+    for pack, data in (("$", b"x"), ("q", b"short"), ("c", b"")):
+        with pytest.raises(ValueError):
+            compile_pack(pack)(data)
+    for pack in ("avro", "z"):
+        with pytest.raises(UsageError):
+            compile_pack(pack)
+
+
+def test_one_transaction(kafka: Node, topic: str) -> None:
+    line = ("-P", "-t", topic, "-p", "0", "-X", f"transactional.id={topic}")
+    committed = ("-C", "-t", topic, "-p", "0", "-e", "-q", "-X", "isolation.level=read_committed")
+    assert _cat(kafka, *line, stdin="1\n2\n") == (0, "", "")
+    assert _cat(kafka, *committed).stdout == "1\n2\n"
+    shrunk = run_piped("configs", "--alter", "--topic", topic, "--add-config", "max.message.bytes=100",
+                       "--bootstrap-server", kafka.bootstrap)  # fmt: skip
+    assert shrunk.code == 0, shrunk
+    assert _cat(kafka, *line, stdin=f"3\n{'x' * 1000}\n").code == 1
+    assert _cat(kafka, *committed).stdout == "1\n2\n"
+
+
+def test_habits(kafka: Node) -> None:
+    assert run_piped("cat", "-V").stdout.startswith("ottla ")
+    assert _cat(kafka, "-L", "-v", "-O", "-E", "-m", "30").code == 0
+    assert "within 1000 ms" in run_piped("cat", "-b", "127.0.0.1:1", "-L", "-m", "1").stderr
+    assert json.loads(_cat(kafka, "-L", "-J").stdout)["originating_broker"] == {
+        "id": 1, "name": f"{kafka.bootstrap}/1",
+    }  # fmt: skip
+
+
 def test_a_message_that_is_refused(kafka: Node, topic: str) -> None:
     made = run_piped("topics", "--create", "--topic", topic, "--config", "max.message.bytes=100",
                      "--bootstrap-server", kafka.bootstrap)  # fmt: skip
@@ -160,6 +206,7 @@ def test_settings_by_librdkafkas_names(kafka: Node, tmp_path: Path) -> None:
     config = tmp_path / "kcat.conf"
     config.write_text(f"metadata.broker.list={kafka.bootstrap}\nsecurity.protocol=plaintext\n")
     assert run_piped("cat", "-F", str(config), "-L").code == 0
+    assert run_piped("cat", "-L", environment={"KCAT_CONFIG": str(config)}).code == 0
     assert run_piped("cat", "-L").stderr == "ottla cat: -b broker missing; `ottla cat --help` tells more\n"
 
 

@@ -467,7 +467,8 @@ def test_times() -> None:
     assert parse_datetime_ms("1970-01-01T00:00:01.005") == 1005
     assert parse_datetime_ms("1970-01-01T01:00:00.000+01:00") == 0
     assert parse_datetime_ms("1970-01-01T00:00:00.000-02") == 7_200_000
-    for bad in ("1970-13-01T00:00:00.000", "1970-01-01T00:00:00.000+0100", "1970-01-01T24:00:00.000", "T"):
+    assert parse_datetime_ms("1970-01-01T01:30:00.000+0130") == 0
+    for bad in ("1970-13-01T00:00:00.000", "1970-01-01T00:00:00.000+1", "1970-01-01T24:00:00.000", "T"):
         with pytest.raises(CommandError):
             parse_datetime_ms(bad)
     assert parse_duration_ms("P1DT2H3M4.5S") == ((26 * 60 + 3) * 60 + 4) * 1000 + 500

@@ -96,7 +96,7 @@ def test_an_option_that_there_is_not(capsys: pytest.CaptureFixture[str], name: s
         (errors.CommandError("It broke", code=3), 3, "ottla x: It broke\n"),
         (errors.UsageError("What?"), 1, "ottla x: What?; `ottla x --help` tells more\n"),
         (InvalidConfigError("bad value"), 1, "ottla x: bad value\n"),
-        (FileNotFoundError(2, "No such file", "a.txt"), 1, "ottla x: [Errno 2] No such file: 'a.txt'\n"),
+        (FileNotFoundError(2, "No such file", "a.txt"), 1, "ottla x: a.txt: No such file\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.cli.cat_format import Print, compile_format, kcat_json
@@ -20,13 +21,16 @@ _TOPIC_MS: Final = 5000
 
 def printer(options: argparse.Namespace) -> Print:
     """What prints a record: -J, -f, or key and value with the delimiters of -K and -D."""
+    from ottla.cli.cat_unpack import unpackers
+
+    read_key, read_value = unpackers(options.packs)
     if options.json:
-        return kcat_json
+        return partial(kcat_json, read_key=read_key, read_value=read_value)
     text = options.format
     if text is None:
         key = f"%k{options.key_delimiter}" if options.key_delimiter is not None else ""
         text = f"{key}%s{options.delimiter}"
-    return compile_format(text, show_null=options.null)
+    return compile_format(text, show_null=options.null, read_key=read_key, read_value=read_value)
 
 
 class _Printed:
@@ -36,6 +40,7 @@ class _Printed:
         self._write = printer(options)
         self._left = options.count if options.count is not None else -1
         self._unbuffered = options.unbuffered or sys.stdout.isatty()
+        self._goes_on = options.go_on
 
     @property
     def is_full(self) -> bool:
@@ -47,10 +52,23 @@ class _Printed:
         if self._left >= 0:
             records, rest = records[: self._left], records[self._left :]
             self._left -= len(records)
-        sys.stdout.buffer.write(b"".join([self._write(record) for record in records]))
+        for record in records:
+            try:
+                sys.stdout.buffer.write(self._write(record))
+            except ValueError as error:
+                self._cannot_show(record, error)
         if self._unbuffered or self.is_full:
             sys.stdout.buffer.flush()
         return rest
+
+    def _cannot_show(self, record: "ConsumerRecord[bytes, bytes]", error: ValueError) -> None:
+        sys.stdout.flush()
+        message = (
+            f"The message in {record.topic} [{record.partition}] at offset {record.offset} is not what -s says: {error}"
+        )
+        if not self._goes_on:
+            raise CommandError(message, hint="-E goes on after such messages")
+        sys.stderr.write(f"% {message}\n")
 
 
 async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ottla.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from ottla.cli.cat_unpack import Unpack
     from ottla.clients import ConsumerRecord
 
 Print = Callable[["ConsumerRecord[bytes, bytes]"], bytes]
@@ -21,8 +22,13 @@ def unescape(text: str) -> bytes:
     return b"".join(part if isinstance(part, bytes) else b"%" + part.encode() for part in _parts(text))
 
 
-def compile_format(text: str, *, show_null: bool) -> Print:
-    """What prints a record by a format: %t %p %o %k %K %s %S %R %T %h %%, and escapes."""
+def compile_format(
+    text: str, *, show_null: bool, read_key: "Unpack | None" = None, read_value: "Unpack | None" = None
+) -> Print:
+    """What prints a record by a format: %t %p %o %k %K %s %S %R %T %h %%, and escapes.
+
+    ``read_key`` and ``read_value`` make text of what is not null.
+    """
     pieces: list[bytes | Print] = []
     for part in _parts(text):
         if isinstance(part, bytes):
@@ -30,7 +36,7 @@ def compile_format(text: str, *, show_null: bool) -> Print:
         elif part == "%":
             pieces.append(b"%")
         else:
-            pieces.append(_field(part, show_null))
+            pieces.append(_field(part, show_null, read_key or bytes, read_value or bytes))
 
     def write(record: "ConsumerRecord[bytes, bytes]") -> bytes:
         return b"".join([piece if isinstance(piece, bytes) else piece(record) for piece in pieces])
@@ -55,15 +61,15 @@ def _parts(text: str) -> list[bytes | str]:
     return [*parts, text[end:].encode()]
 
 
-def _field(letter: str, show_null: bool) -> Print:
+def _field(letter: str, show_null: bool, read_key: "Unpack", read_value: "Unpack") -> Print:
     null = _NULL if show_null else b""
     fields: dict[str, Print] = {
         "t": lambda record: record.topic.encode(),
         "p": lambda record: b"%d" % record.partition,
         "o": lambda record: b"%d" % record.offset,
         "T": lambda record: b"%d" % record.timestamp_ms,
-        "k": lambda record: null if record.key is None else record.key,
-        "s": lambda record: null if record.value is None else record.value,
+        "k": lambda record: null if record.key is None else read_key(record.key),
+        "s": lambda record: null if record.value is None else read_value(record.value),
         "K": lambda record: b"%d" % (-1 if record.key is None else len(record.key)),
         "S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
         "R": lambda record: (-1 if record.value is None else len(record.value)).to_bytes(4, "big", signed=True),
@@ -76,7 +82,9 @@ def _field(letter: str, show_null: bool) -> Print:
     return fields[letter]
 
 
-def kcat_json(record: "ConsumerRecord[bytes, bytes]") -> bytes:
+def kcat_json(
+    record: "ConsumerRecord[bytes, bytes]", read_key: "Unpack | None" = None, read_value: "Unpack | None" = None
+) -> bytes:
     """The line of ``-J``, with kcat's names."""
     import json
 
@@ -91,6 +99,7 @@ def kcat_json(record: "ConsumerRecord[bytes, bytes]") -> bytes:
     }
     if record.headers:
         document["headers"] = [part for name, value in record.headers for part in (name, bytes_json(value))]
-    document["key"] = bytes_json(record.key)
-    document["payload"] = bytes_json(record.value)
+    key, value = record.key, record.value
+    document["key"] = bytes_json(read_key(key) if read_key is not None and key is not None else key)
+    document["payload"] = bytes_json(read_value(value) if read_value is not None and value is not None else value)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

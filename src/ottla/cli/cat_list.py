@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ottla.clients import Admin
-    from ottla.clients.admin import ClusterDescription, PartitionDescription, TopicDescription
+    from ottla.clients.admin import ClusterDescription, ClusterNode, PartitionDescription, TopicDescription
 
 
 async def list_metadata(settings: dict[str, str], options: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ async def _names(admin: "Admin", topic: str | None) -> list[str]:
 
 def _lines(cluster: "ClusterDescription", topics: "list[TopicDescription]", topic: str | None) -> list[str]:
     nodes = sorted(cluster.nodes, key=lambda node: node.id)
-    lines = [f"Metadata for {topic or 'all topics'} (from broker {nodes[0].id}: {nodes[0].host}:{nodes[0].port}):"]
+    lines = [f"Metadata for {topic or 'all topics'} (from broker {nodes[0].id}: {_name(nodes[0])}):"]
     lines.append(f" {len(nodes)} brokers:")
     controller = cluster.controller.id if cluster.controller is not None else None
     for node in nodes:
@@ -49,7 +49,9 @@ def _lines(cluster: "ClusterDescription", topics: "list[TopicDescription]", topi
 
 
 def _document(cluster: "ClusterDescription", topics: "list[TopicDescription]", topic: str | None) -> dict[str, Any]:
+    first = min(cluster.nodes, key=lambda node: node.id)
     return {
+        "originating_broker": {"id": first.id, "name": _name(first)},
         "query": {"topic": topic or "*"},
         "controllerid": cluster.controller.id if cluster.controller is not None else -1,
         "brokers": [{"id": node.id, "name": f"{node.host}:{node.port}"} for node in cluster.nodes],
@@ -69,6 +71,11 @@ def _document(cluster: "ClusterDescription", topics: "list[TopicDescription]", t
             for each in topics
         ],
     }
+
+
+def _name(node: "ClusterNode") -> str:
+    """As librdkafka calls a broker."""
+    return f"{node.host}:{node.port}/{node.id}"
 
 
 def _leader(partition: "PartitionDescription") -> int:

@@ -2,14 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from ottla.cli.cat_format import unescape
 from ottla.cli.errors import UsageError, message_of
 
 if TYPE_CHECKING:
-    from ottla.clients import Delivery
+    from ottla.clients import Delivery, Producer
 
 
 async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
@@ -26,7 +27,7 @@ async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
     headers = [(name, value.encode()) for name, _, value in (each.partition("=") for each in options.header or ())]
     failures = _Failures()
     left = options.count if options.count is not None else -1
-    async with Producer(settings) as producer:
+    async with Producer(settings) as producer, _transaction(producer, settings, failures):
         async for message in _messages(options):
             if left == 0:
                 break
@@ -44,6 +45,26 @@ async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
                 sys.stdout.buffer.write(message + unescape(options.delimiter))
     sys.stdout.flush()
     return 1 if failures.count else 0
+
+
+@asynccontextmanager
+async def _transaction(producer: "Producer", settings: Mapping[str, str], failures: "_Failures") -> AsyncIterator[None]:
+    """One transaction around all messages, if there is a transactional id; aborted if one was not delivered."""
+    if "transactional.id" not in settings:
+        yield
+        return
+    await producer.init_transactions()
+    producer.begin_transaction()
+    try:
+        yield
+        await producer.flush()
+    except BaseException:
+        await producer.abort_transaction()
+        raise
+    if failures.count:
+        await producer.abort_transaction()
+    else:
+        await producer.commit_transaction()
 
 
 async def _messages(options: argparse.Namespace) -> AsyncIterator[bytes]:

@@ -20,7 +20,8 @@ HINTS: Final[Mapping[str, str]] = {
     "GroupIdNotFoundError": "`ottla groups --list` shows which there are",
     "GroupNotEmptyError": "stop its members first; `ottla consumer-groups --describe --members` shows them",
     "InvalidReplicationFactorError": "there must be as many brokers; `ottla cluster list-endpoints` shows them",
-    "InvalidTopicError": "a name has at most 249 letters, digits, dots, underscores and hyphens",
+    "InvalidTopicError": "a name has at most 249 letters, digits, dots, underscores and hyphens, and differs from "
+    "others in more than dots and underscores",
     "KafkaTimeoutError": "is the server running, and is its address right? `ottla doctor` finds out",
     "TransactionalIdNotFoundError": "`ottla transactions list` shows which there are",
     "NetworkError": "is the server running, and is its address right? `ottla doctor` finds out",
@@ -81,7 +82,9 @@ def tell(name: str, message: str, hint: str = "") -> None:
 
 
 def message_of(error: BaseException) -> str:
-    """What the error says, or its class if it says nothing."""
+    """What the error says, or its class if it says nothing; of a file, its name and what is wrong with it."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__.removesuffix("Error")
 
 

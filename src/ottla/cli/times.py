@@ -7,7 +7,7 @@ from typing import Final
 from ottla.cli.errors import CommandError
 
 _DATETIME: Final = re.compile(
-    r"(\d+)-(\d{1,2})-(\d{1,2})T(\d{1,2}):(\d{1,2}):(\d{1,2})\.(\d{1,3})(?:Z|([+-])(\d{2})(?::(\d{2}))?)"
+    r"(\d+)-(\d{1,2})-(\d{1,2})T(\d{1,2}):(\d{1,2}):(\d{1,2})\.(\d{1,3})(?:Z|([+-])(\d{2})(?::?(\d{2}))?)"
 )
 _DURATION: Final = re.compile(
     r"([-+]?)P(?:([-+]?\d+)D)?(T(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?)(\d+)(?:[.,](\d{0,9}))?S)?)?", re.IGNORECASE
@@ -15,7 +15,7 @@ _DURATION: Final = re.compile(
 
 
 def parse_datetime_ms(text: str) -> int:
-    """``2026-11-16T12:00:00.000``, in UTC unless an offset (``+01:00``, ``+01``, ``Z``) follows, in ms since 1970."""
+    """``2026-11-16T12:00:00.000`` in ms since 1970; in UTC unless ``+01:00``, ``+0100``, ``+01`` or ``Z`` follows."""
     if "T" not in text:
         raise CommandError("Error parsing timestamp. It does not contain a 'T' according to ISO8601 format")
     zoned = text if any(sign in text.partition("T")[2] for sign in "+-Z") else f"{text}Z"
