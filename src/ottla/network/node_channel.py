@@ -130,8 +130,8 @@ class NodeChannel:
         """Close the connection, or give the attempt up; whoever waits gets the error. The back-off begins."""
         connection = self._connection
         if self._state.is_preparing:
-            assert self._task is not None
-            self._task.cancel()
+            if self._task is not None:  # none if the loop is ending, and has cancelled it
+                self._task.cancel()
             self._task = self._connection = None
             self._state.disconnected(self._clock.monotonic_ms())
         if connection is not None:

@@ -140,4 +140,5 @@ class Runner:
         except (KafkaError, TimeoutError) as error:
             why = str(error) or f"it took longer than {_PATIENCE_S:.0f} s"
             logger.warning("A client that was not closed before the end could not be closed: %s", why)
+            closing.cancel(_PATIENCE_S)  # in order, before the end of the loop cancels everything at once
         self.close()
