@@ -18,6 +18,7 @@ from tests.clients.consumer.writing import (
     poll_until,
     read,
     write,
+    written,
 )
 from tests.node import Node
 
@@ -57,9 +58,7 @@ def test_a_group_goes_on_where_it_left_off(kafka: Node, topic: str, protocol: st
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_arrow_commits_what_it_handed_out(kafka: Node, topic: str, protocol: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with member(kafka, topic, group_id=topic, group_protocol=protocol, enable_auto_commit=False) as consumer:
@@ -160,9 +159,7 @@ def test_a_topic_that_is_deleted_under_a_group(kafka: Node, topic: str, protocol
 
 
 def test_plain_code_in_a_group(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(5))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 5)
 
     class FromTheThird:
         def on_partitions_assigned(self, partitions: frozenset[TopicPartition]) -> None:

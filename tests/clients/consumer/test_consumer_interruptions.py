@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from ottla.clients.consumer import fetcher
 from ottla.clients.consumer.consumer import Consumer
+from ottla.clients.consumer.fetch_answers import FetchAnswers
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.consumer.record_errors import RecordDeserializationError
 from ottla.clients.errors import ClientClosedError, IllegalStateError
 from ottla.clients.sync.consumer import Consumer as SyncConsumer
 from ottla.common.topic_partition import TopicPartition
 from ottla.runtime.loop_thread import LoopTask, LoopThread
-from tests.clients.consumer.writing import BOUND_S, make_topic, numbered, read, reading, until, write
+from tests.clients.consumer.writing import BOUND_S, make_topic, numbered, read, reading, until, write, written
 from tests.node import Node
 
 LONG_MS = BOUND_S * 1000
@@ -34,9 +36,7 @@ async def committed_offset(consumer: Consumer[Any, Any], partition: TopicPartiti
 
 
 def test_a_consume_that_is_cancelled_loses_and_commits_nothing(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, group_id=topic, auto_commit_interval_ms=10) as consumer:
@@ -104,9 +104,7 @@ def test_plain_code_that_is_interrupted_gets_the_same_records_again(
     kafka: Node, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal comes when the records are there and have not been handed over."""
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
     result = LoopTask.result
 
     def interrupt(self: LoopTask[Any], timeout_s: float | None = None) -> Any:
@@ -136,6 +134,68 @@ def test_plain_code_that_is_interrupted_gets_the_same_records_again(
         found = consumer.committed(partition)[partition]
         assert found is not None
         assert found.offset == 4, "what was got is committed"
+
+
+def test_iterators_that_are_cancelled_lose_nothing(kafka: Node, topic: str) -> None:
+    """Waiting for a record, in the middle of several, and with Arrow."""
+    partition = written(kafka.bootstrap, topic, 20)
+
+    async def run() -> None:
+        async with reading(kafka.bootstrap, partition) as consumer:
+            seen: list[int] = []
+
+            async def take_all() -> None:
+                async for record in consumer:
+                    seen.append(record.offset)
+                    if len(seen) % 7 == 0:
+                        await asyncio.sleep(BOUND_S)
+
+            for count in (7, 14, 20):
+                taking = asyncio.ensure_future(take_all())
+                await until(lambda count=count: len(seen) == count)  # type: ignore[misc]
+                taking.cancel()
+                await asyncio.wait([taking])
+                assert await consumer.position(partition) == count
+            assert seen == list(range(20))
+            waiting = asyncio.ensure_future(anext(consumer.arrow()))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            write(kafka.bootstrap, topic, numbered(1, 20))
+            batch = await anext(consumer.arrow())
+            assert batch.column("offset").to_pylist() == [20]
+
+    asyncio.run(run())
+
+
+def test_a_callback_in_plain_code_may_call_the_consumer(kafka: Node, topic: str) -> None:
+    partition = written(kafka.bootstrap, topic, 3)
+    told: list[object] = []
+    with SyncConsumer(bootstrap_servers=kafka.bootstrap, group_id=topic, auto_offset_reset="earliest") as consumer:
+        consumer.assign([partition])
+        assert len(consumer.consume(3, LONG_MS)) == 3
+        consumer.commit_async(callback=lambda offsets, error: told.append((consumer.committed(partition), error)))
+        consumer.commit({partition: 1})
+    assert told == [({partition: OffsetAndMetadata(1)}, None)], "before the commit that came later has returned"
+
+
+@pytest.mark.parametrize("broken", ["apply", "plan_fetches"])
+def test_a_bug_of_the_fetcher_is_raised(kafka: Node, topic: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition = written(kafka.bootstrap, topic, 3)
+
+    def fail(*_: object, **__: object) -> None:
+        raise LookupError("a bug")
+
+    async def run() -> None:
+        async with reading(kafka.bootstrap, partition) as consumer:
+            await read(consumer, 3)
+            place = FetchAnswers if broken == "apply" else fetcher
+            monkeypatch.setattr(place, broken, fail)
+            for _ in range(2):
+                with pytest.raises(LookupError, match="a bug"):
+                    await consumer.poll(LONG_MS)
+
+    asyncio.run(run())
 
 
 def test_one_loop_and_one_task_at_a_time(kafka: Node, topic: str) -> None:
@@ -171,9 +231,7 @@ def test_one_loop_and_one_task_at_a_time(kafka: Node, topic: str) -> None:
 
 
 def test_closing_twice_and_while_somebody_polls(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, group_id=topic) as consumer:

@@ -8,22 +8,12 @@ from ottla.clients.consumer.consumer import Consumer
 from ottla.clients.consumer.health import HealthState
 from ottla.clients.errors import KafkaTimeoutError
 from ottla.common.topic_partition import TopicPartition
-from tests.clients.consumer.writing import (
-    delete_topic,
-    make_topic,
-    numbered,
-    poll_until,
-    read,
-    reading,
-    write,
-)
+from tests.clients.consumer.writing import delete_topic, make_topic, numbered, poll_until, read, reading, write, written
 from tests.node import Node
 
 
 def test_a_broker_that_is_killed_and_started_again(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, max_poll_records=4) as consumer:
@@ -43,9 +33,7 @@ def test_a_broker_that_is_killed_and_started_again(kafka: Node, topic: str) -> N
 
 
 def test_a_broker_that_stands_still(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(3))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 3)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, request_timeout_ms=2_000) as consumer:
@@ -60,9 +48,7 @@ def test_a_broker_that_stands_still(kafka: Node, topic: str) -> None:
 
 
 def test_a_topic_that_is_deleted_and_made_again(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(

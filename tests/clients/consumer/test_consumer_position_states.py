@@ -66,6 +66,23 @@ def test_an_unknown_epoch_is_a_reset() -> None:
     assert subscription.state(P).fetch_state is FetchState.AWAIT_RESET
 
 
+def test_a_leader_that_is_older_than_the_position_is_asked_again_before_a_reset() -> None:
+    """Somebody committed under a newer leader than ours; only if there is none was the topic made again."""
+    subscription = assigned()
+    subscription.seek(P, 10, 5)
+    subscription.leader_changed(P, 3)
+    positions = {P: FetchPosition(10, 5, 3)}
+    assert complete_validation(subscription, positions, answer(-1, -1)) == ([P], [])
+    assert subscription.state(P).fetch_state is FetchState.AWAIT_VALIDATION
+    subscription.leader_changed(P, 6)
+    assert complete_validation(subscription, {P: FetchPosition(10, 5, 6)}, answer(12, 5)) == ([], [])
+    assert subscription.state(P).is_fetchable
+    subscription.leader_changed(P, 3)
+    assert complete_validation(subscription, positions, answer(-1, -1)) == ([P], []), "doubts do not last"
+    assert complete_validation(subscription, positions, answer(-1, -1)) == ([], [])
+    assert subscription.state(P).fetch_state is FetchState.AWAIT_RESET
+
+
 def test_truncation_without_a_policy_is_the_users_business() -> None:
     subscription, positions = unvalidated(NONE)
     _, (error,) = complete_validation(subscription, positions, answer(7, 2))

@@ -16,14 +16,13 @@ from tests.clients.consumer.writing import (
     read,
     reading,
     write,
+    written,
 )
 from tests.node import Node
 
 
 def test_latest_begins_at_the_end(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(5))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 5)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, auto_offset_reset="latest") as consumer:
@@ -35,9 +34,7 @@ def test_latest_begins_at_the_end(kafka: Node, topic: str) -> None:
 
 
 def test_none_is_an_error_until_a_seek(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(5))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 5)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, auto_offset_reset="none") as consumer:
@@ -56,9 +53,7 @@ def test_none_is_an_error_until_a_seek(kafka: Node, topic: str) -> None:
 
 
 def test_by_duration(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(5))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 5)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, auto_offset_reset="by_duration:PT1H") as consumer:
@@ -70,10 +65,8 @@ def test_by_duration(kafka: Node, topic: str) -> None:
 
 @pytest.mark.parametrize(("policy", "expected"), [("earliest", [3, 4]), ("latest", [5])])
 def test_a_position_below_the_log_is_reset(kafka: Node, topic: str, policy: str, expected: list[int]) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(5))
+    partition = written(kafka.bootstrap, topic, 5)
     delete_records(kafka.bootstrap, topic, 0, 3)
-    partition = TopicPartition(topic, 0)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, auto_offset_reset=policy) as consumer:
@@ -88,9 +81,7 @@ def test_a_position_below_the_log_is_reset(kafka: Node, topic: str, policy: str,
 
 
 def test_records_that_are_deleted_under_a_reader(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, max_poll_records=2) as consumer:

@@ -24,6 +24,7 @@ from tests.clients.consumer.writing import (
     read,
     reading,
     write,
+    written,
 )
 from tests.node import Node
 
@@ -100,9 +101,7 @@ def test_log_append_time(kafka: Node, topic: str) -> None:
 
 
 def test_positions_follow_what_is_handed_out(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(20))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 20)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition) as consumer:
@@ -143,9 +142,7 @@ def test_pause_and_resume(kafka: Node, topic: str) -> None:
 
 
 def test_a_paused_partition_keeps_its_place_and_its_records(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
 
     async def run() -> None:
         async with reading(kafka.bootstrap, partition, max_poll_records=3) as consumer:
@@ -244,9 +241,7 @@ def test_interceptors_and_metrics(kafka: Node, topic: str) -> None:
 
 
 def test_commits_without_a_subscription(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
     settings = {"group_id": topic, "enable_auto_commit": False}
 
     async def run() -> None:
@@ -312,9 +307,7 @@ def test_closing_ends_a_loop_over_records(kafka: Node, topic: str) -> None:
 
 
 def test_plain_code(kafka: Node, topic: str) -> None:
-    make_topic(kafka.bootstrap, topic)
-    write(kafka.bootstrap, topic, numbered(10))
-    partition = TopicPartition(topic, 0)
+    partition = written(kafka.bootstrap, topic, 10)
     consumer: SyncConsumer[Any, Any] = SyncConsumer(
         bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", group_id=topic, enable_auto_commit=False
     )

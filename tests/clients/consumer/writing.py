@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: 
 
 from ottla.clients.consumer.consumer import Consumer
 from ottla.clients.consumer.consumer_record import ConsumerRecord
+from ottla.common.topic_partition import TopicPartition as Partition
 
 BOUND_S = 60
 Record = ConsumerRecord[Any, Any]
@@ -54,6 +55,13 @@ def write(bootstrap: str, topic: str, values: Iterable[bytes], *, partition: int
 
 def numbered(count: int, first: int = 0) -> list[bytes]:
     return [b"value-%d" % number for number in range(first, first + count)]
+
+
+def written(bootstrap: str, topic: str, count: int) -> Partition:
+    """The one partition of a new topic with so many numbered values in it."""
+    make_topic(bootstrap, topic)
+    write(bootstrap, topic, numbered(count))
+    return Partition(topic, 0)
 
 
 @asynccontextmanager

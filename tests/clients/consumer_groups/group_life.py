@@ -14,6 +14,7 @@ from ottla.clients.consumer.consumer import Consumer
 from ottla.clients.consumer.consumer_record import ConsumerRecord
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
+from tests.node import Node
 
 BOUND_S: Final = 40
 PROTOCOLS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky", "consumer")
@@ -28,6 +29,12 @@ def settings(protocol: str) -> dict[str, Any]:
         "heartbeat_interval_ms": 150,
         "session_timeout_ms": 6_000,
     }
+
+
+def consumer(kafka: Node, group_id: str, protocol: str = "range", **keywords: Any) -> Consumer[Any, Any]:
+    """A consumer that is not started, and whose test polls it."""
+    given = {"auto_offset_reset": "earliest"} | settings(protocol) | keywords
+    return Consumer(bootstrap_servers=kafka.bootstrap, group_id=group_id, **given)
 
 
 async def until(condition: Callable[[], object], what: str) -> None:

@@ -17,10 +17,10 @@ from ottla.clients.errors import CommitFailedError, IllegalStateError, KafkaErro
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.consumer_groups.group_life import (
     Member,
+    consumer,
     create_topic,
     members_of,
     produce,
-    settings,
     shared_by,
     until,
     whole,
@@ -28,16 +28,6 @@ from tests.clients.consumer_groups.group_life import (
 from tests.node import Node
 
 TWO = ("cooperative-sticky", "consumer")
-
-
-def consumer(kafka: Node, group_id: str, protocol: str = "range", **keywords: Any) -> Consumer[Any, Any]:
-    """A consumer that is not started."""
-    return Consumer(
-        bootstrap_servers=kafka.bootstrap,
-        group_id=group_id,
-        auto_offset_reset="earliest",
-        **{**settings(protocol), **keywords},
-    )
 
 
 async def read(reader: Consumer[Any, Any], count: int) -> None:

@@ -11,7 +11,7 @@ from ottla.clients.consumer.consumer import Consumer
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.errors import IllegalStateError, InvalidTopicError
 from ottla.common.topic_partition import TopicPartition
-from tests.clients.consumer_groups.group_life import Member, create_topic, members_of, produce, settings, until, whole
+from tests.clients.consumer_groups.group_life import Member, consumer, create_topic, members_of, produce, until, whole
 from tests.node import Node
 
 TWO = ("cooperative-sticky", "consumer")
@@ -31,11 +31,6 @@ class Heard:
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self.committed.append(offsets)
-
-
-def consumer(kafka: Node, group_id: str, protocol: str, **keywords: Any) -> Consumer[Any, Any]:
-    given = {"auto_offset_reset": "earliest", "metadata_max_age_ms": 300} | settings(protocol) | keywords
-    return Consumer(bootstrap_servers=kafka.bootstrap, group_id=group_id, **given)
 
 
 async def member_count(kafka: Node, group_id: str) -> int:

@@ -221,7 +221,10 @@ class Consumer(Generic[K, V]):
         return self._iterate()
 
     async def _iterate(self) -> AsyncGenerator[ConsumerRecord[K, V], None]:
-        """One record after the other; the position is past a record while its user handles it."""
+        """One record after the other; the position is past a record while its user handles it.
+
+        An iterator that is cancelled has ended, and has lost nothing: ``aiter`` gives another.
+        """
         while (records := await self.next_records()) is not None:
             for record in records:
                 yield record
@@ -353,7 +356,7 @@ class Consumer(Generic[K, V]):
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         callback: CommitCallback | None = None,
     ) -> None:
-        """Commit in the background, once; ``callback`` runs from a later poll."""
+        """Commit in the background, once; ``callback`` runs from a later poll or commit."""
         self._core.group().commit_async(self._offsets(offsets), callback)
 
     def _offsets(

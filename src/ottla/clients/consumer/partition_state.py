@@ -48,6 +48,7 @@ class PartitionState:
         "fetch_state",
         "held",
         "high_watermark",
+        "is_epoch_doubted",
         "is_pending_callback",
         "is_pending_revocation",
         "last_stable_offset",
@@ -76,6 +77,8 @@ class PartitionState:
         """The end that this isolation level may read to, as last asked for by ``lag`` before anything was fetched."""
         self.preferred_read_replica = -1
         self.preferred_until_ms = 0
+        self.is_epoch_doubted = False
+        """Whether a leader did not know the position's epoch, which is newer than its own: one of us is behind."""
         self.is_pending_revocation = False
         self.is_pending_callback = False
 

@@ -62,10 +62,27 @@ def complete_validation(
             elif answer.error_code != ErrorCode.NONE:
                 retry.append(partition)
             elif (position := positions.get(partition)) is not None:
+                if _is_behind(subscription, partition, position, answer):
+                    retry.append(partition)
+                    continue
                 error = _apply(subscription, partition, position, answer)
                 if error is not None:
                     errors.append(error)
     return retry, errors
+
+
+def _is_behind(
+    subscription: SubscriptionState, partition: TopicPartition, position: FetchPosition, answer: EpochEndOffset
+) -> bool:
+    """Whether who answered may be an old leader that a group's newer commit was not written under.
+
+    Metadata that is fetched once more tells. If the leader stays older than the position, the topic was made again.
+    """
+    is_older = UNDEFINED in (answer.end_offset, answer.leader_epoch) and (
+        position.current_leader_epoch < position.offset_epoch
+    )
+    state = subscription.get(partition)
+    return is_older and state is not None and state.position == position and subscription.doubt_epoch(partition)
 
 
 def _apply(

@@ -177,6 +177,7 @@ class SubscriptionState:
         """Read on from here; validated before anything is fetched if an epoch is given and a newer leader known."""
         state = self.state(partition)
         state.position = FetchPosition(offset, offset_epoch)
+        state.is_epoch_doubted = False
         state.reset_policy = None
         state.preferred_read_replica = -1
         state.become(FetchState.FETCHING)
@@ -220,6 +221,7 @@ class SubscriptionState:
         if state is None or (position := state.position) is None or leader_epoch == position.current_leader_epoch:
             return
         state.position = FetchPosition(position.offset, position.offset_epoch, leader_epoch)
+        state.is_epoch_doubted = False
         state.preferred_read_replica = -1
         if position.offset_epoch not in (NO_LEADER_EPOCH, leader_epoch):
             state.become(FetchState.AWAIT_VALIDATION)
@@ -232,6 +234,12 @@ class SubscriptionState:
         state = self._partitions.get(partition)
         if state is not None and state.fetch_state is FetchState.AWAIT_VALIDATION and state.position == position:
             state.become(FetchState.FETCHING)
+
+    def doubt_epoch(self, partition: TopicPartition) -> bool:
+        """The leader that is known is older than the position; whether that is new."""
+        state = self.state(partition)
+        was_doubted, state.is_epoch_doubted = state.is_epoch_doubted, True
+        return not was_doubted
 
     def reposition(self, partition: TopicPartition, position: FetchPosition) -> None:
         """Read on from a position that the leader is known to have."""

@@ -12,6 +12,7 @@ from ottla.clients.consumer.consumer_record import ConsumerRecord
 from ottla.clients.consumer.membership import CommitCallback
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.sync.runner import Runner
+from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class Consumer(Generic[K, V]):
     """``with Consumer("orders", bootstrap_servers=…, group_id=…) as consumer: for record in consumer: …``.
 
     What each method does is the same as in the asyncio client, whose methods these are. One thread polls at a time.
-    A rebalance listener runs in a thread of its own while the poll waits, so it may call the consumer; interceptors and
-    callbacks run in the loop's thread and may not.
+    A rebalance listener and the callback of a commit run in a thread of their own while the poll waits, so they may
+    call the consumer; interceptors run in the loop's thread and may not.
     """
 
     __slots__ = ("_consumer", "_is_closed", "_runner")
@@ -157,8 +158,9 @@ class Consumer(Generic[K, V]):
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         callback: CommitCallback | None = None,
     ) -> None:
-        """Commit in the background, once; ``callback`` runs from a later poll."""
-        self._runner.call(lambda: self._consumer.commit_async(offsets, callback))
+        """Commit in the background, once; ``callback`` runs from a later poll or commit, in a thread of its own."""
+        told = _callback_in_thread(callback)
+        self._runner.call(lambda: self._consumer.commit_async(offsets, told))
 
     assign = in_loop(AsyncConsumer.assign)
     subscription = in_loop(AsyncConsumer.subscription)
@@ -212,3 +214,13 @@ class _ListenerInThread:
 
 def _in_thread(listener: object) -> object:
     return None if listener is None else _ListenerInThread(listener)
+
+
+def _callback_in_thread(callback: CommitCallback | None) -> CommitCallback | None:
+    if callback is None:
+        return None
+
+    async def tell(offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None) -> None:
+        await asyncio.to_thread(callback, offsets, error)
+
+    return tell
