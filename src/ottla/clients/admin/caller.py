@@ -157,11 +157,12 @@ class ClusterCaller:
     async def _exchange(
         self, ask: Ask[K, V], progress: Progress[K, V], node: Node, keys: Sequence[K], deadline_ms: int
     ) -> None:
-        request = ask.request(keys, self._left_ms(deadline_ms))
+        # The node may take as long as we wait for it, and no longer: it would work for nobody.
+        timeout_ms = min(self._left_ms(deadline_ms), self.request_timeout_ms)
+        request = ask.request(keys, timeout_ms)
         try:
             if ask.min_version:
                 await self._require_version(node, request, ask.min_version, deadline_ms)
-            timeout_ms = min(self._left_ms(deadline_ms), self._config.common.request_timeout_ms)
             answer = await self._cluster.send(node, request, timeout_ms=timeout_ms, max_version=ask.max_version)
             results = ask.read(answer, keys)
         except KafkaError as error:
