@@ -193,6 +193,27 @@ def test_a_record_larger_than_a_fetch_is_read(kafka: Node, topic: str) -> None:
     asyncio.run(run())
 
 
+def test_what_is_fetched_ahead_is_bounded(kafka: Node, topic: str) -> None:
+    """Four megabytes in twenty partitions, of which half of one may wait."""
+    make_topic(kafka.bootstrap, topic, 20)
+    for number in range(20):
+        write(kafka.bootstrap, topic, [b"x" * 50_000] * 4, partition=number, linger_ms=0, batch_num_messages=1)
+    partitions = [TopicPartition(topic, number) for number in range(20)]
+    bounds = {"fetch_max_bytes": 500_000, "max_partition_fetch_bytes": 100_000}
+
+    async def run() -> None:
+        most = 0.0
+        async with reading(kafka.bootstrap, *partitions, max_poll_records=1, **bounds) as consumer:
+            for _ in range(80):
+                records = await consumer.poll(BOUND_S * 1000)
+                assert len(records) == 1
+                most = max(most, consumer.metrics()["buffered-bytes"])
+            assert {(await consumer.position(partition)) for partition in partitions} == {4}
+        assert 250_000 < most <= 500_000
+
+    asyncio.run(run())
+
+
 def test_a_record_that_cannot_be_deserialized_can_be_passed(kafka: Node, topic: str) -> None:
     make_topic(kafka.bootstrap, topic)
     write(kafka.bootstrap, topic, [b"1", b"2", b"three", b"4"])

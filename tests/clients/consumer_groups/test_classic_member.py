@@ -10,6 +10,7 @@ from ottla.clients.consumer.assignors.range import RangeAssignor
 from ottla.clients.consumer.assignors.registry import make_assignors
 from ottla.clients.consumer.classic.generation import ClassicSettings, ClassicState
 from ottla.clients.consumer.classic.member import ClassicMember
+from ottla.clients.consumer.member_machine import DutyKind
 from ottla.clients.consumer.membership import MembershipState, Subscription
 from ottla.clients.consumer.poll_watch import PollWatch
 from ottla.clients.errors import (
@@ -20,6 +21,7 @@ from ottla.clients.errors import (
 )
 from ottla.common.error_code import ErrorCode
 from ottla.common.topic_partition import TopicPartition
+from ottla.network.client_errors import NetworkError
 from ottla.protocol.consumer_protocol import decode_subscription, encode_assignment
 from ottla.protocol.message import Message
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -228,6 +230,20 @@ def test_a_cooperative_member_keeps_what_it_has_and_joins_twice_when_it_must_giv
     again = script.next(JoinGroupRequest)
     assert isinstance(again, JoinGroupRequest)
     assert again.reason == "need to revoke partitions and re-join"
+
+
+def test_a_commit_does_not_wait_for_a_join_that_waits_for_it() -> None:
+    script = Script("cooperative-sticky")
+    script.join(1, (0, 1))
+    script.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
+    script.member.handle_failure(script.next(JoinGroupRequest), NetworkError("gone"), script.world.now_ms)
+    owned = script.member.owned
+    assert script.member.commit_error(owned).retriable  # type: ignore[union-attr]
+    script.member.start(Subscription(frozenset({"b"})), script.world.now_ms)
+    assert script.member.duty() == (DutyKind.REVOKE, owned)
+    assert not script.member.commit_error(owned).retriable  # type: ignore[union-attr]
+    script.member.postpone()
+    assert script.finish_duties() == [("revoke", [0, 1])]
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])

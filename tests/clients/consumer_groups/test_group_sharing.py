@@ -7,8 +7,10 @@ import pytest
 from ottla.clients.consumer.membership import MembershipState
 from ottla.clients.errors import CommitFailedError
 from tests.clients.consumer_groups.group_life import (
+    BOUND_S,
     PROTOCOLS,
     Member,
+    consumer,
     create_topic,
     members_of,
     produce,
@@ -165,5 +167,34 @@ def test_a_static_member_restarts_without_a_rebalance(kafka: Node, topic: str, p
                 await until(lambda: back.consumer.assignment() == had, "getting the same again")
                 assert stays.events == before
                 assert stays.consumer.group_metadata().generation_id == generation
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
+def test_a_consume_that_waits_while_partitions_change_hands(kafka: Node, topic: str, protocol: str) -> None:
+    """What it has gathered of a partition that goes is its new owner's, from the first record on; the rest stays."""
+
+    async def run() -> None:
+        await create_topic(kafka.bootstrap, topic, 2)
+        produce(kafka.bootstrap, topic, 2, range(10))
+        other = Member(kafka.bootstrap, topic, topic, protocol=protocol)
+        async with consumer(kafka, topic, protocol, auto_commit_interval_ms=20) as reader:
+            reader.subscribe([topic])
+            gathering = asyncio.ensure_future(reader.consume(11, BOUND_S * 1000))
+            await until(lambda: reader.metrics()["records-consumed-total"] == 10, "gathering")
+            async with members_of(other):
+                await until(lambda: len(other.records) == 5, "reading what the first one had gathered")
+                (lost,) = other.consumer.assignment()
+                await until(lambda: reader.assignment() == whole(topic, 2) - {lost}, "keeping the other partition")
+                (kept,) = reader.assignment()
+                for _ in range(6):
+                    await asyncio.to_thread(
+                        produce, kafka.bootstrap, topic, 2, range(kept.partition, kept.partition + 1)
+                    )
+                records = await gathering
+                assert [record.topic_partition for record in records] == [kept] * 11
+                assert [record.offset for record in records] == list(range(11))
+                assert [record.offset for record in other.records] == list(range(5))
 
     asyncio.run(run())

@@ -117,9 +117,13 @@ class FetchAnswers:
         return AnswerSummary(errors, is_stale, back_off, buffered_bytes, has_data)
 
     def _note(self, state: PartitionState, data: PartitionData, now_ms: int) -> None:
-        state.high_watermark = data.high_watermark
-        state.last_stable_offset = data.last_stable_offset
-        state.log_start_offset = data.log_start_offset
+        """What a broker does not say (-1) leaves what is known."""
+        if data.high_watermark >= 0:
+            state.high_watermark = data.high_watermark
+        if data.last_stable_offset >= 0:
+            state.last_stable_offset = data.last_stable_offset
+        if data.log_start_offset >= 0:
+            state.log_start_offset = data.log_start_offset
         if data.preferred_read_replica >= 0:
             state.preferred_read_replica = data.preferred_read_replica
             state.preferred_until_ms = now_ms + self._replica_lease_ms

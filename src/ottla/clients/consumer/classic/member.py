@@ -90,12 +90,15 @@ class ClassicMember(ClassicSession):
         return error
 
     def commit_error(self, partitions: Collection[TopicPartition]) -> KafkaError | None:
-        """None: commit. Between a join and its end, what is still owned can wait for that; the rest cannot."""
+        """None: commit. Between a join and its end, what is still owned can wait for that; the rest cannot.
+
+        Nor can the commit before a revocation, or one of its listener's: the join waits for them.
+        """
         if self.error is not None or self.classic_state is ClassicState.STABLE or self._topics.subscription is None:
             return self.error
         if self.classic_state is ClassicState.UNJOINED and (self._progress.is_lost or not self.owned):
             return CommitFailedError(self._explain_commit())
-        waits = self.owned.issuperset(partitions)
+        waits = self.owned.issuperset(partitions) and not self._busy
         error = RebalanceInProgressError(
             f"the group {self._settings.group_id} is rebalancing; poll to take part in it, then commit again"
         )
