@@ -93,10 +93,10 @@ class AsyncioRuntime:
         """Wait on the loop."""
         await asyncio.sleep(duration_ms / 1000)
 
-    def close(self) -> None:
-        """Let the threads finish what they do and end them."""
+    def close(self, *, wait: bool = True) -> None:
+        """Let the threads finish what they do and end them; without ``wait`` they do so by themselves."""
         self._is_closed = True
-        self._executor.shutdown()
+        self._executor.shutdown(wait=wait)
 
 
 class _Spawned(Awaitable[T]):

@@ -1,6 +1,7 @@
 """What callers and brokers may do to a producer: odd arguments, deleted topics, cancellation; a scripted broker."""
 
 import asyncio
+import threading
 from collections.abc import Coroutine
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from ottla.clients.errors import KafkaTimeoutError
 from ottla.clients.producer.interceptors import ProducerRecord
+from ottla.clients.producer.producer import Producer
 from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.produce import ProduceRequest
 from tests.clients.producer.scripted_kafka import ScriptedKafka, scripted_kafka, scripted_producer
@@ -119,6 +121,34 @@ def test_a_topic_that_is_deleted_while_a_record_waits_for_memory(codec: str, is_
             kafka.release(ProduceRequest)
             await (await waiting)
             assert (kafka.written[-1][0], len(kafka.written[-1][2] or b"")) == ("t", 1500)
+
+    run(story())
+
+
+def test_a_start_that_fails_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        async with scripted_kafka() as kafka:
+            node = kafka.broker.node
+        for _ in range(2):
+            with pytest.raises(KafkaTimeoutError):
+                async with Producer(bootstrap_servers=f"{node.host}:{node.port}", request_timeout_ms=50):
+                    pass
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(story())
+
+
+def test_a_close_does_not_wait_for_a_name_server() -> None:
+    async def story() -> None:
+        answered = threading.Event()
+        async with scripted_kafka(t=1) as kafka, scripted_producer(kafka) as p:
+            runtime = p._core.cluster.runtime
+            asking = asyncio.ensure_future(runtime.blocking(answered.wait))
+            await asyncio.sleep(0)
+            await p.close()
+            assert not asking.done()
+            answered.set()
+            assert await asking
 
     run(story())
 

@@ -102,7 +102,7 @@ class ClusterClient:
         await self._refresher.close()
         await self._connections.close()
         if self._own_runtime is not None:
-            self._own_runtime.close()
+            self._own_runtime.close(wait=False)  # a name server that does not answer must not hold up the user's loop
 
     def want_topics(self, topics: Collection[str] | None) -> None:
         """Keep the metadata of these topics, instead of those of the last call; None for all topics."""

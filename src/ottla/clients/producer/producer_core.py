@@ -88,10 +88,14 @@ class ProducerCore:
         self._is_started = False
 
     async def start(self) -> None:
-        """Connect; raises what ``ClusterClient.start`` raises."""
+        """Connect; raises what ``ClusterClient.start`` raises, and is closed then, lest it looks for the cluster on."""
         if self._is_started:
             return
-        await self.cluster.start()
+        try:
+            await self.cluster.start()
+        except BaseException:
+            await self.close(None)
+            raise
         self._is_started = True
         self.sender.start()
 
