@@ -89,6 +89,23 @@ def test_an_option_that_there_is_not(capsys: pytest.CaptureFixture[str], name: s
 
 
 @pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (["topics", "--list", "--zookeeper", "localhost:2181"], "it is --bootstrap-server HOST:PORT"),
+        (["console-producer", "--topic", "t", "--broker-list", "localhost:9092"], "it is --bootstrap-server since"),
+        (["console-consumer", "--bootstrap-server", "x:1", "--whitelist", "a.*"], "it is --include since"),
+        (["topics", "--alter", "--topic", "t", "--delete-config", "x"], "`ottla configs --alter --delete-config`"),
+    ],
+)
+def test_options_of_old(capfd: pytest.CaptureFixture[str], line: list[str], text: str) -> None:
+    assert main(line) == 1
+    said = capfd.readouterr().err
+    assert "unrecognized arguments: --" in said
+    assert text in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("failure", "code", "line"),
     [
         (errors.CommandError("It broke.", hint="mend it"), 1, "ottla x: It broke; mend it\n"),

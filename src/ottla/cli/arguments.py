@@ -11,6 +11,15 @@ from typing import Any, Final, NoReturn
 from ottla import __version__
 from ottla.cli.errors import UsageError
 
+_OLD_OPTIONS: Final = {
+    "--zookeeper": "Kafka has no ZooKeeper any more: it is --bootstrap-server HOST:PORT, of a broker",
+    "--broker-list": "it is --bootstrap-server since Kafka 2.5",
+    "--whitelist": "it is --include since Kafka 3.0",
+    "--new-consumer": "leave it out: there is no old consumer any more",
+    "--delete-config": "`ottla configs --alter --delete-config` changes the configuration of a topic",
+}
+"""What people know from older versions of Kafka's tools, where an option is not known any more."""
+
 _JSON_HELP: Final = "print one JSON document; the exit code is 1 whenever something failed"
 
 
@@ -25,7 +34,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Fail without the usage, which is longer than a screen for some commands."""
-        raise UsageError(message)
+        hint = next((hint for option, hint in _OLD_OPTIONS.items() if f" {option} " in f"{message} "), "")
+        raise UsageError(message, hint=hint)
 
 
 def command_parser(name: str, documentation: str | None, *, json: bool = True) -> CommandParser:

@@ -92,6 +92,8 @@ def _tell_state(group: ConsumerGroupDescription, output: Output) -> bool:
     if group.state is GroupState.DEAD:
         tell("consumer-groups", f"Consumer group '{group.group_id}' does not exist.")
         return False
+    if output.as_json:  # the document has the state
+        return True
     if group.state is GroupState.EMPTY:
         output.warn(f"\nConsumer group '{group.group_id}' has no active members.")
     elif group.state in _REBALANCING:
