@@ -33,8 +33,6 @@ from ottla.records.batch import HEADER_BYTES
 from ottla.records.record import Header
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ottla.clients.cluster.metadata import PartitionMetadata
     from ottla.clients.producer.batch_delivery import BatchDelivery
     from ottla.clients.producer.send_batch import BatchSender
@@ -75,7 +73,7 @@ class Producer:
         self._state = producer_state(given)
         self._core = ProducerCore(given, self._state, runtime, token_provider)
         self._transactions = self._core.transactions
-        self._add_partition = None if self._state is None or self._transactions is None else self._state.add_partition
+        self._manager = self._state if isinstance(self._state, TransactionManager) else None
         self._accumulator = self._core.accumulator
         self._topics = self._accumulator.topics
         self._key_serializer = as_serializer(given.key_serializer if key_serializer is None else key_serializer)
@@ -89,7 +87,7 @@ class Producer:
         self._append = RecordAppender(
             self._topics,
             now_ms=self._now_ms,
-            add_partition=self._add_partition,
+            transactions=self._manager,
             is_by_key=self._is_by_key,
             largest_bytes=min(given.max_request_size, given.buffer_memory) - RECORD_BYTES_MAX,
         ).append
@@ -108,9 +106,7 @@ class Producer:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: "TracebackType | None"
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def send(
@@ -327,8 +323,8 @@ class Producer:
         except IllegalStateError:
             raise
         except KafkaError as error:
-            if isinstance(self._state, TransactionManager):
-                self._state.refuse_record(error)
+            if self._manager is not None:
+                self._manager.refuse_record(error)
             raise
 
     async def _place(  # noqa: PLR0917  the record's fields
@@ -358,8 +354,8 @@ class Producer:
                     partition = self._partition(found, key, value) if given_partition is None else given_partition
                 chosen = queues.choose_sticky(accumulator.is_available) if partition == STICKY else partition
                 queue = queues.partitions[chosen]
-                if self._add_partition is not None:
-                    self._add_partition(queue.topic_partition)
+                if self._manager is not None:
+                    self._manager.require_transaction("send")
                 had_batch = queue.builder is not None
                 index = accumulator.append(queue, timestamp_ms, key, value, headers)
                 if index >= 0:
@@ -377,6 +373,8 @@ class Producer:
         finally:
             if taken_bytes:
                 accumulator.pool.release(taken_bytes)
+        if self._manager is not None:  # not before it has a record: a transaction without any cannot be committed
+            self._manager.add_partition(queue.topic_partition)
         core.sender.wake()
         outcome = queue.outcome
         assert outcome is not None

@@ -7,7 +7,7 @@ from ottla.clients.producer.delivery import Delivery
 from ottla.clients.producer.partitioner import partition_for_key
 from ottla.clients.producer.record_fields import TIMESTAMP_MAX_MS
 from ottla.clients.producer.topic_queue import TopicQueue
-from ottla.common.topic_partition import TopicPartition
+from ottla.clients.producer.transaction_manager import TransactionManager
 
 _NULL_SIZE: Final = -1
 
@@ -18,23 +18,21 @@ class RecordAppender:
     What it does not take it leaves as it was, for those who may wait.
     """
 
-    __slots__ = ("_add_partition", "_is_by_key", "_largest_bytes", "_now_ms", "_topics")
+    __slots__ = ("_is_by_key", "_largest_bytes", "_now_ms", "_topics", "_transactions")
 
     def __init__(
         self,
         topics: dict[str, TopicQueue],
         *,
         now_ms: Callable[[], int],
-        add_partition: Callable[[TopicPartition], None] | None,
+        transactions: TransactionManager | None,
         is_by_key: bool,
         largest_bytes: int,
     ) -> None:
-        """``largest_bytes`` are those of a key and a value that certainly fit in a request; ``add_partition`` is told
-        of each partition that a record goes to.
-        """
+        """``largest_bytes`` are those of a key and a value that certainly fit in a request."""
         self._topics = topics
         self._now_ms = now_ms
-        self._add_partition = add_partition
+        self._transactions = transactions
         self._is_by_key = is_by_key
         self._largest_bytes = largest_bytes
 
@@ -75,9 +73,12 @@ class RecordAppender:
         builder, outcome = queue.builder, queue.outcome
         if builder is None or outcome is None:
             return None
-        if self._add_partition is not None:
-            self._add_partition(queue.topic_partition)
+        transactions = self._transactions
+        if transactions is not None:
+            transactions.require_transaction("send")
         index = builder.append(timestamp_ms, key, value, None)
         if index < 0:
             return None
+        if transactions is not None:
+            transactions.add_partition(queue.topic_partition)
         return Delivery(outcome, index, timestamp_ms, key_size, value_size)

@@ -165,7 +165,6 @@ class TransactionCoordination:
         manager.begin_commit()
         self._wake_sender()
         await self._drained()
-        await _settled(self._adding)  # it may be for a record that was not taken in the end
         manager.require_no_error()
         await self._end(committed=True)
 

@@ -107,7 +107,7 @@ class TransactionManager(IdempotentProducer):
         return self.fatal_error is None and topic_partition in self._added
 
     def add_partition(self, topic_partition: TopicPartition) -> None:
-        """A record is about to be appended there; raises what ``require_transaction`` raises."""
+        """A record is in a batch for it; raises what ``require_transaction`` raises."""
         self.require_transaction("send")
         if self.is_v2:
             self._added[topic_partition] = None
