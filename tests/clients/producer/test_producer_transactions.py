@@ -63,13 +63,14 @@ def producer(kafka: Node, transactional_id: str, **config: Any) -> Producer:
     return Producer(bootstrap_servers=kafka.bootstrap, transactional_id=transactional_id, **config)
 
 
-async def until_done(operation: Callable[[], Awaitable[None]]) -> None:
+async def until_done(operation: Callable[[], Awaitable[object]]) -> None:
     """Call an operation again for as long as it takes."""
     while True:
         try:
-            return await operation()
+            await operation()
         except KafkaTimeoutError:
             continue
+        return
 
 
 def committed(kafka: Node, topic: str) -> list[bytes]:
@@ -258,7 +259,7 @@ def test_a_commit_that_takes_too_long_can_be_waited_for(kafka: Node, topic: str,
     async def story() -> None:
         async with producer(kafka, transactional_id, max_block_ms=300) as p:
             await until_done(p.init_transactions)  # the first asks for the internal topic
-            await p.partitions_for(topic)
+            await until_done(lambda: p.partitions_for(topic))
             p.begin_transaction()
             await p.send_and_wait(topic, b"x", partition=0)
             with kafka.paused():

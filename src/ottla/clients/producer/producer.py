@@ -271,6 +271,8 @@ class Producer:
         if self._interceptors:
             record = self._interceptors.on_send(record)
         topic, value, key, headers, partition, timestamp_ms = record
+        if self._is_plain and type(value) is bytes and key is None and headers is None:
+            return record
         try:
             if not is_serialized:
                 key = None if key is None else serialize(self._key_serializer, topic, key)
