@@ -10,15 +10,23 @@ T = TypeVar("T")
 
 
 class LoopTask(Generic[T]):
-    """A coroutine on its way on the loop of another thread; unlike asyncio's own bridge, cancelled is not yet ended."""
+    """A coroutine on its way on the loop of another thread; unlike asyncio's own bridge, cancelled is not yet ended.
 
-    __slots__ = ("_ended", "_loop", "_task")
+    made → ``start`` → ended; ``cancel`` at any time, which is why starting is apart from making: who starts it inside
+    of a ``try`` can be interrupted anywhere and still end it.
+    """
+
+    __slots__ = ("_coroutine", "_ended", "_loop", "_task")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> None:
         self._loop = loop
+        self._coroutine = coroutine
         self._ended: Future[T] = Future()
         self._task: asyncio.Task[T] | None = None
-        loop.call_soon_threadsafe(self._start, coroutine)
+
+    def start(self) -> None:
+        """Have the loop run it, and do not wait."""
+        self._loop.call_soon_threadsafe(self._start)
 
     def result(self, timeout_s: float | None = None) -> T:
         """Wait until it has ended; its result or exception, CancelledError if cancelled, TimeoutError if not ended."""
@@ -41,13 +49,16 @@ class LoopTask(Generic[T]):
         self._ended.add_done_callback(lambda _: ended.set())
         ended.wait(patience_s)
 
-    def _start(self, coroutine: Coroutine[Any, Any, T]) -> None:
-        self._task = self._loop.create_task(coroutine)
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._coroutine)
         self._task.add_done_callback(self._finish)
 
     def _cancel(self) -> None:
-        assert self._task is not None, "the loop starts before it cancels"
-        self._task.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        else:  # its start was interrupted
+            self._coroutine.close()
+            self._ended.set_exception(CancelledError())
 
     def _finish(self, task: "asyncio.Task[T]") -> None:
         if task.cancelled():
@@ -83,9 +94,15 @@ class LoopThread:
         """Whether the caller is in this thread."""
         return threading.current_thread() is self._thread
 
+    def task(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
+        """A coroutine that the loop can run; it is not started."""
+        return LoopTask(self._loop, coroutine)
+
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
         """Start a coroutine on the loop, and do not wait."""
-        return LoopTask(self._loop, coroutine)
+        task = self.task(coroutine)
+        task.start()
+        return task
 
     def call_soon(self, function: Callable[[], object]) -> None:
         """Have a plain function called on the loop, and do not wait."""

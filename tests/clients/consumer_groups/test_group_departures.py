@@ -112,6 +112,44 @@ def test_a_poll_that_is_cancelled_while_the_group_is_left(kafka: Node, topic: st
     asyncio.run(run())
 
 
+class Undecided:
+    """A listener that wants nothing as soon as it has something, once, and then wants it again."""
+
+    def __init__(self, reader: Consumer[Any, Any], topic: str, *, waits: bool) -> None:
+        self._reader = reader
+        self._topic = topic
+        self._waits = waits
+        self.heard: list[str] = []
+
+    async def on_partitions_assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        self.heard.append(f"assigned {len(partitions)}")
+        if partitions and self.heard.count("assigned 1") == 1:
+            left = self._reader.unsubscribe()
+            if self._waits:
+                await left
+            self._reader.subscribe([self._topic], listener=self)
+
+    def on_partitions_revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        self.heard.append(f"revoked {len(partitions)}")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("protocol", TWO)
+def test_a_listener_that_unsubscribes(kafka: Node, topic: str, protocol: str, *, waits: bool) -> None:
+    """The group is left when the listener has returned; what it was just given is revoked, and can be had again."""
+
+    async def run() -> None:
+        await create_topic(kafka.bootstrap, topic, 1)
+        produce(kafka.bootstrap, topic, 1, range(3))
+        async with consumer(kafka, topic, protocol) as reader:
+            listener = Undecided(reader, topic, waits=waits)
+            reader.subscribe([topic], listener=listener)
+            assert len(await reader.consume(3, BOUND_S * 1000)) == 3
+            assert listener.heard == ["assigned 1", "revoked 1", "assigned 1"]
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("protocol", TWO)
 def test_a_topic_that_nobody_may_name_is_an_error(kafka: Node, topic: str, protocol: str) -> None:
     async def run() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from ottla.clients.errors import ClientClosedError, IllegalStateError
 from ottla.clients.sync.runner import Runner
+from ottla.runtime.loop_thread import LoopTask
 
 PATIENCE_S = 30
 
@@ -113,6 +114,35 @@ def test_an_interrupt_cancels_the_call_and_leaves_the_client_usable() -> None:
         out, _ = process.communicate(timeout=PATIENCE_S)
     assert out.splitlines() == ["cleaned up", "interrupted", "still usable"]
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("was_started", [False, True])
+def test_an_interrupt_at_the_start_of_a_call(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, *, was_started: bool
+) -> None:
+    """The signal comes before the call waits: what it has begun must not go on by itself."""
+    start = LoopTask.start
+    ended: list[str] = []
+
+    def interrupted(task: LoopTask[None]) -> None:
+        if was_started:
+            start(task)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(PATIENCE_S)
+        finally:
+            ended.append("cleaned up")
+
+    monkeypatch.setattr(LoopTask, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(work())
+    assert runner.run(thread_name()) == "ottla-clients"
+    assert ended in ([], ["cleaned up"])
+    running = runner.call(lambda: [getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()])
+    assert "work" not in running
 
 
 LEFT_OPEN = """

@@ -189,7 +189,7 @@ class ConsumerCore:
         self.changed()
 
     def unsubscribed(self) -> Awaitable[None]:
-        """The user wants nothing any more; what this returns ends when the group was left."""
+        """The user wants nothing any more; what this returns ends when the group was left, in a listener at once."""
         self._clear_error()
         self.buffer.release()
         self.buffer.settle()
@@ -199,9 +199,11 @@ class ConsumerCore:
             return self._leaving
         if self.membership is not None and self.membership.state is not MembershipState.UNJOINED:
             self._leaving = self.cluster.runtime.spawn(self._leave(self.membership))
-            return self._leaving
-        self.subscription.unsubscribe()
-        self.buffer.clear()
+            if not self.membership.is_telling:  # a listener that waited for this would wait for itself
+                return self._leaving
+        else:
+            self.subscription.unsubscribe()
+            self.buffer.clear()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done

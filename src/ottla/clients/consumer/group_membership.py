@@ -14,6 +14,7 @@ from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.consumer.member_machine import Duty, DutyKind, MemberMachine
 from ottla.clients.consumer.membership import CommitCallback, MembershipState, PartitionOwner, Subscription
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from ottla.clients.consumer.parting_commit import PartingCommit
 from ottla.clients.consumer.poll_watch import PollWatch
 from ottla.clients.consumer.rebalance_listener import RebalanceListenerError
 from ottla.common.errors import KafkaError
@@ -68,9 +69,10 @@ class GroupMembership:
             on_finished=self._changed,
             on_committed=owner.on_committed,
         )
+        self._parting = PartingCommit(self._commits, self._clock, config.default_api_timeout_ms)
         self._task: asyncio.Task[None] | None = None
-        self._parting: asyncio.Task[None] | None = None
-        """The commit before a revocation."""
+        self._telling: asyncio.Event | None = None
+        """Set when the listener that runs now has returned."""
         self._requests: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
         self._change = asyncio.Event()
@@ -103,6 +105,11 @@ class GroupMembership:
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Group, member and generation."""
         return self._machine.group_metadata
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether a listener runs."""
+        return self._telling is not None
 
     async def start(self, subscription: Subscription | None, now_ms: int) -> None:
         """Begin to join, in the background; None: only commits are wanted."""
@@ -140,7 +147,7 @@ class GroupMembership:
         failure: RebalanceListenerError | None = None
         while (duty := self._machine.duty()) is not None:
             if duty.kind is not DutyKind.REVOKE:
-                await self._forget_parting()  # what was to be revoked is lost
+                await self._parting.forget()  # what was to be revoked is lost
             elif not await self._commit_before(duty.partitions, deadline_ms):
                 break
             try:
@@ -167,37 +174,27 @@ class GroupMembership:
         if duty.kind is not DutyKind.ASSIGN:
             self._owner.stop_delivery(duty.partitions)
         began_ms = self._clock.monotonic_ms()
+        self._telling = told = asyncio.Event()
         try:
             await tell(duty.partitions)
         finally:
+            self._telling = None
+            told.set()
             timing.took(self._clock.monotonic_ms() - began_ms)
             self._machine.done(duty)
             self._follow_topics()
             self._changed()
 
     async def _commit_before(self, partitions: frozenset[TopicPartition], deadline_ms: int | None) -> bool:
-        """Commit before these are revoked, if auto commit is on. False: the time is up, and a later call goes on."""
+        """Commit before these are revoked. False: the time is up, and a later call goes on."""
         self._owner.stop_delivery(partitions)
-        if self._parting is None:
-            commit = self._commits.auto_commit_now(self._owner.consumed_offsets(), self._config.default_api_timeout_ms)
-            self._parting = asyncio.get_running_loop().create_task(commit)
-        left_s = None if deadline_ms is None else max(deadline_ms - self._clock.monotonic_ms(), 0) / 1000
+        is_done = False
         try:
-            done, _ = await asyncio.wait([self._parting], timeout=left_s)
-        except asyncio.CancelledError:
-            self._machine.postpone()
-            raise
-        if not done:
-            self._machine.postpone()
-            return False
-        parting, self._parting = self._parting, None
-        parting.result()
-        return True
-
-    async def _forget_parting(self) -> None:
-        if self._parting is not None:
-            parting, self._parting = self._parting, None
-            await self._cancel([parting])
+            is_done = await self._parting.finish(self._owner.consumed_offsets, deadline_ms)
+        finally:
+            if not is_done:
+                self._machine.postpone()
+        return is_done
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, *, timeout_ms: int | None = None
@@ -223,7 +220,9 @@ class GroupMembership:
         return await self._commits.fetch_committed(partitions, timeout_ms, with_epoch=self.uses_epochs)
 
     async def leave(self, *, timeout_ms: int | None = None) -> None:
-        """Commit if auto commit is on, give up all partitions and leave the group."""
+        """Commit if auto commit is on, give up all partitions and leave the group, after a listener that runs now."""
+        while self._telling is not None:
+            await self._telling.wait()
         await self._leave(timeout_ms, "the consumer unsubscribed from all topics")
 
     async def close(self, *, timeout_ms: int | None = None) -> None:
@@ -234,7 +233,7 @@ class GroupMembership:
         try:
             await self._leave(timeout_ms, "the consumer is being closed")
         finally:
-            await self._forget_parting()
+            await self._parting.forget()
             await self._cancel([*self._requests, *([self._task] if self._task is not None else [])])
 
     async def _leave(self, timeout_ms: int | None, reason: str) -> None:
@@ -257,7 +256,7 @@ class GroupMembership:
                 failure = error
         await self._commits.flush(max(deadline_ms - self._clock.monotonic_ms(), 0))
         goodbye = self._machine.leave(reason)
-        await self._forget_parting()
+        await self._parting.forget()
         if self._requests:
             await self._cancel(self._requests)
             self._channel.reconnect()

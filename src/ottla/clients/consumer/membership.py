@@ -136,6 +136,10 @@ class Membership(Protocol):
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Group, member and generation, as ``Producer.send_offsets_to_transaction`` needs them."""
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether a listener runs: the group is not left before it returns."""
+
     async def start(self, subscription: Subscription | None, now_ms: int) -> None:
         """Begin to join, in the background; None: partitions are assigned by hand and only commits are wanted.
 

@@ -80,8 +80,9 @@ class Runner:
 
         ``undo`` is called in the loop's thread if the wait ends although the coroutine had a result: nobody gets it.
         """
-        task = self._submit(coroutine)
+        task = self._task(coroutine)
         try:
+            task.start()
             return task.result()
         except BaseException:
             if not task.has_ended:
@@ -119,7 +120,7 @@ class Runner:
             )
         return self._thread
 
-    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
+    def _task(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
         try:
             thread = self._open_thread()
             if thread.is_current:
@@ -129,7 +130,7 @@ class Runner:
         except IllegalStateError:
             coroutine.close()
             raise
-        return thread.submit(coroutine)
+        return thread.task(coroutine)
 
     def _at_exit(self) -> None:
         if self._thread is None or self._closing is None or not self.is_open:
