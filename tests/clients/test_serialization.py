@@ -71,7 +71,13 @@ def test_what_goes_in_comes_out(serialize: Any, deserialize: Any, values: st.Sea
 
 @pytest.mark.parametrize(
     ("serializer", "value"),
-    [(s.serialize_int, 2**31), (s.serialize_int, "1"), (s.serialize_bytes, "text"), (s.serialize_void, b"")],
+    [
+        (s.serialize_int, 2**31),
+        (s.serialize_int, "1"),
+        (s.serialize_bytes, "text"),
+        (s.serialize_void, b""),
+        (s.serialize_boolean, "false"),
+    ],
 )
 def test_what_does_not_fit_is_refused(serializer: Any, value: object) -> None:
     with pytest.raises(SerializationError):
@@ -80,9 +86,16 @@ def test_what_does_not_fit_is_refused(serializer: Any, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("deserializer", "data"),
-    [(s.deserialize_int, b""), (s.deserialize_int, b"12345"), (s.deserialize_long, b"1234"), (s.deserialize_void, b"")],
+    [
+        (s.deserialize_int, b""),
+        (s.deserialize_int, b"12345"),
+        (s.deserialize_long, b"1234"),
+        (s.deserialize_void, b""),
+        (s.deserialize_boolean, b"\2"),
+        (s.deserialize_boolean, b""),
+    ],
 )
-def test_bytes_of_another_size_are_refused(deserializer: Any, data: bytes) -> None:
+def test_bytes_of_another_type_are_refused(deserializer: Any, data: bytes) -> None:
     with pytest.raises(SerializationError):
         deserializer("t", data)
 

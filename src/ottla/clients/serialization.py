@@ -119,7 +119,25 @@ serialize_int, deserialize_int = _packs("int", ">i")
 serialize_long, deserialize_long = _packs("long", ">q")
 serialize_float, deserialize_float = _packs("float", ">f")
 serialize_double, deserialize_double = _packs("double", ">d")
-serialize_boolean, deserialize_boolean = _packs("boolean", ">?")
+
+
+_BOOLEANS: Final[dict[bool | None, bytes | None]] = {None: None, True: b"\1", False: b"\0"}
+
+
+def serialize_boolean(_topic: str, data: bool | None, /) -> bytes | None:
+    """One byte, 1 or 0."""
+    if data is None or isinstance(data, bool):
+        return _BOOLEANS[data]
+    raise SerializationError(f"{data!r} is no boolean")
+
+
+def deserialize_boolean(_topic: str, data: bytes | None, /) -> bool | None:
+    """One byte, 1 or 0, and no other."""
+    for meaning, expected in _BOOLEANS.items():
+        if data == expected:
+            return meaning
+    raise SerializationError("A boolean is one byte, 0 or 1")
+
 
 _APACHE: Final = "org.apache.kafka.common.serialization."
 _NAMED: Final[dict[str, tuple[Serializer[Any], Deserializer[Any]]]] = {

@@ -13,7 +13,7 @@ import pytest
 
 from ottla.clients.admin.admin import Admin as AsyncAdmin
 from ottla.clients.consumer.consumer import Consumer as AsyncConsumer
-from ottla.clients.errors import ClientClosedError, KafkaTimeoutError, SerializationError
+from ottla.clients.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError, SerializationError
 from ottla.clients.producer.batch_delivery import BatchDelivery as AsyncBatchDelivery
 from ottla.clients.producer.delivery import Delivery as AsyncDelivery
 from ottla.clients.producer.interceptors import ProducerRecord
@@ -163,6 +163,50 @@ def test_a_flush_does_not_wait_for_what_others_send_meanwhile() -> None:
             stopping.set()
             for thread in threads:
                 thread.join()
+
+
+def test_a_callback_cannot_close_the_client_and_does_no_harm() -> None:
+    """It runs in the loop's thread, which would wait for its own end."""
+    with running_kafka() as kafka, producer(kafka) as client:
+        called = threading.Event()
+        raised: list[BaseException] = []
+
+        def close(_: object) -> None:
+            try:
+                client.close()
+            except IllegalStateError as error:
+                raised.append(error)
+            called.set()
+
+        client.send("t", b"x").add_done_callback(close)
+        assert called.wait(PATIENCE_S)
+        assert len(raised) == 1
+        assert client.send("t", b"y").result(PATIENCE_S).offset == 1
+
+
+def test_a_client_is_closed_by_another_thread_under_those_who_use_it() -> None:
+    """Each of them gets a result or a ClientClosedError, and none hangs."""
+    with running_kafka() as kafka, producer(kafka) as client:
+        outcomes: list[str] = []
+        begun = threading.Barrier(5)
+
+        def use() -> None:
+            begun.wait(PATIENCE_S)
+            try:
+                while True:
+                    client.send("t", b"x").result(PATIENCE_S)
+            except ClientClosedError:
+                outcomes.append("closed")
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        begun.wait(PATIENCE_S)
+        client.send("t", b"x").result(PATIENCE_S)
+        client.close()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        assert outcomes == ["closed"] * 4
 
 
 def test_a_closed_client_refuses_without_a_warning() -> None:

@@ -71,6 +71,7 @@ class Admin:
     def close(self) -> None:
         """Close all connections; calls under way in other threads get a ClientClosedError. Closing again is fine."""
         if not self._is_closed and self._runner.is_open:
+            self._runner.refuse_own_thread()
             self._is_closed = True
             try:
                 self._runner.run(self._admin.close())

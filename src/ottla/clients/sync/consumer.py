@@ -95,6 +95,7 @@ class Consumer(Generic[K, V]):
     def close(self, *, timeout_ms: int | None = None) -> None:
         """Commit what was handed out if auto commit is on, leave the group, and let go of everything."""
         if not self._is_closed and self._runner.is_open:
+            self._runner.refuse_own_thread()
             self._is_closed = True
             try:
                 self._runner.run(self._consumer.close(timeout_ms=timeout_ms))

@@ -176,6 +176,7 @@ class Producer:
     def close(self, timeout_ms: int | None = None) -> None:
         """Deliver what was sent, and disconnect; closing again does nothing."""
         if self._runner.is_open:
+            self._runner.refuse_own_thread()
             self._is_open = False
             try:
                 self._runner.run(self._close(timeout_ms))

@@ -111,6 +111,11 @@ class Runner:
             if self._pid == os.getpid():
                 _shared.leave(thread)
 
+    def refuse_own_thread(self) -> None:
+        """IllegalStateError in the loop's thread, where callbacks run: whoever waits there waits for himself."""
+        if self._thread is not None and self._thread.is_current:
+            raise IllegalStateError("A synchronous client cannot wait in its own loop's thread; use the asyncio client")
+
     def _open_thread(self) -> LoopThread:
         if self._thread is None:
             raise ClientClosedError("The client is closed")
@@ -123,10 +128,7 @@ class Runner:
     def _task(self, coroutine: Coroutine[Any, Any, T]) -> LoopTask[T]:
         try:
             thread = self._open_thread()
-            if thread.is_current:
-                raise IllegalStateError(
-                    "A synchronous client cannot wait in its own loop's thread; use the asyncio client"
-                )
+            self.refuse_own_thread()
         except IllegalStateError:
             coroutine.close()
             raise
