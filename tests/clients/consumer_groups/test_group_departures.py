@@ -112,6 +112,25 @@ def test_a_poll_that_is_cancelled_while_the_group_is_left(kafka: Node, topic: st
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("protocol", TWO)
+def test_a_group_and_partitions_by_hand_in_turns(kafka: Node, topic: str, protocol: str) -> None:
+    async def run() -> None:
+        topics = [topic, f"{topic}-other"]
+        for number, name in enumerate(topics):
+            await create_topic(kafka.bootstrap, name, 1)
+            produce(kafka.bootstrap, name, 1, range(number + 1))
+        async with consumer(kafka, topic, protocol, enable_auto_commit=False) as reader:
+            for _ in range(2):
+                reader.subscribe([topics[0]])
+                assert [record.topic for record in await reader.consume(1, BOUND_S * 1000)] == topics[:1]
+                await reader.unsubscribe()
+                reader.assign(whole(topics[1], 1))
+                assert [record.topic for record in await reader.consume(2, BOUND_S * 1000)] == topics[1:] * 2
+                await reader.unsubscribe()
+
+    asyncio.run(run())
+
+
 class Undecided:
     """A listener that wants nothing as soon as it has something, once, and then wants it again."""
 

@@ -256,6 +256,7 @@ class GroupMembership:
                 failure = error
         await self._commits.flush(max(deadline_ms - self._clock.monotonic_ms(), 0))
         goodbye = self._machine.leave(reason)
+        self._wanted = ()  # who assigns by hand meanwhile has the metadata follow other topics
         await self._parting.forget()
         if self._requests:
             await self._cancel(self._requests)
