@@ -213,7 +213,8 @@ class Sender:
         now_ms = self._monotonic_ms()
         error = NetworkError("The producer was closed") if answer.cancelled() else answer.exception()
         if error is not None:
-            if not isinstance(error, KafkaError):
+            if not isinstance(error, KafkaError):  # a bug, which must not keep the batches and their memory
+                self._fail_attempt(batches, NetworkError(f"The answer could not be read: {error!r}"), now_ms)
                 raise error
             self._fail_attempt(batches, error, now_ms)
         elif (response := answer.result()) is None:
