@@ -119,6 +119,14 @@ def test_a_record_that_is_refused_fails_the_command(kafka: Node, topic: str, opt
     assert "Traceback" not in done.stderr
 
 
+def test_a_cluster_is_looked_for_as_long_as_a_record_may_wait() -> None:
+    line = ("--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--request-timeout-ms", "100", "--max-block-ms", "600")
+    done = run_piped("console-producer", *line, stdin="a\n")
+    assert done.code == 1
+    assert "within 600 ms" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_where_records_went(kafka: Node, topic: str) -> None:
     done = run_piped(
         "console-producer", "--topic", topic, "--bootstrap-server", kafka.bootstrap, "--json", stdin="a\nb\n"

@@ -131,7 +131,9 @@ def test_a_start_that_fails_leaves_nothing_behind() -> None:
             node = kafka.broker.node
         for _ in range(2):
             with pytest.raises(KafkaTimeoutError):
-                async with Producer(bootstrap_servers=f"{node.host}:{node.port}", request_timeout_ms=50):
+                async with Producer(
+                    bootstrap_servers=f"{node.host}:{node.port}", request_timeout_ms=50, max_block_ms=50
+                ):
                     pass
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -88,11 +88,15 @@ class ProducerCore:
         self._is_started = False
 
     async def start(self) -> None:
-        """Connect; raises what ``ClusterClient.start`` raises, and is closed then, lest it looks for the cluster on."""
+        """Connect; Kafka's producer looks for a cluster for ``max.block.ms``, which may be none at all for sends.
+
+        Raises what ``ClusterClient.start`` raises, and is closed then, lest it looks for the cluster on.
+        """
         if self._is_started:
             return
         try:
-            await self.cluster.start()
+            config = self.config
+            await self.cluster.start(timeout_ms=max(config.max_block_ms, config.common.request_timeout_ms))
         except BaseException:
             await self.close(None)
             raise
