@@ -113,6 +113,27 @@ def test_a_poll_that_is_cancelled_while_the_group_is_left(kafka: Node, topic: st
 
 
 @pytest.mark.parametrize("protocol", TWO)
+def test_a_pattern_right_after_topics(kafka: Node, topic: str, protocol: str) -> None:
+    async def run() -> None:
+        await create_topic(kafka.bootstrap, topic, 1)
+        await create_topic(kafka.bootstrap, f"{topic}-other", 1)
+        produce(kafka.bootstrap, f"{topic}-other", 1, range(2))
+        async with consumer(kafka, topic, protocol) as reader:
+            reader.subscribe([topic])
+            await poll_until_assigned(reader)
+            with pytest.raises(IllegalStateError, match="unsubscribe first"):
+                reader.subscribe(pattern=f"{topic}-oth.*")
+            reader.unsubscribe()
+            assert reader.subscription() == frozenset()
+            reader.subscribe(pattern=f"{topic}-oth.*")
+            assert len(await reader.consume(2, BOUND_S * 1000)) == 2
+            assert reader.subscription() == {f"{topic}-other"}
+            assert reader.assignment() == whole(f"{topic}-other", 1)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("protocol", TWO)
 def test_a_group_and_partitions_by_hand_in_turns(kafka: Node, topic: str, protocol: str) -> None:
     async def run() -> None:
         topics = [topic, f"{topic}-other"]

@@ -196,8 +196,11 @@ class ConsumerCore:
         self._has_news = False
         self._wanted = None
         if self._leaving is not None:
+            self.subscription.want_nothing()
             return self._leaving
-        if self.membership is not None and self.membership.state is not MembershipState.UNJOINED:
+        is_member = self.membership is not None and self.membership.state is not MembershipState.UNJOINED
+        if self.membership is not None and is_member and self.subscription.is_group_managed:
+            self.subscription.want_nothing()
             self._leaving = self.cluster.runtime.spawn(self._leave(self.membership))
             if not self.membership.is_telling:  # a listener that waited for this would wait for itself
                 return self._leaving

@@ -2,8 +2,8 @@
 
     NONE → TOPICS | PATTERN | ASSIGNED → NONE (unsubscribe)
 
-Topics and pattern may replace each other's contents but not their kind; a group gives the partitions then. The user
-gives them when ASSIGNED. Pure: time is an argument.
+A subscription may be replaced by one of its kind, or by the other kind once it is given up; a group gives the
+partitions. The user gives them when ASSIGNED. Pure: time is an argument.
 """
 
 import re
@@ -29,12 +29,13 @@ class SubscriptionType(Enum):
 class SubscriptionState:
     """Shared by the consumer, its fetcher and its group membership, all on one loop."""
 
-    __slots__ = ("_default_reset", "_partitions", "_type", "pattern", "topics", "version")
+    __slots__ = ("_default_reset", "_is_given_up", "_partitions", "_type", "pattern", "topics", "version")
 
     def __init__(self, default_reset: OffsetResetPolicy) -> None:
         self._default_reset = default_reset
         self._partitions: dict[TopicPartition, PartitionState] = {}
         self._type = SubscriptionType.NONE
+        self._is_given_up = False
         self.topics: frozenset[str] = frozenset()
         """The topics subscribed to by name."""
         self.pattern: re.Pattern[str] | None = None
@@ -90,9 +91,17 @@ class SubscriptionState:
             if (state := self._partitions.get(partition)) is not None:
                 state.is_pending_revocation = True
 
+    def want_nothing(self) -> None:
+        """The group is about to be left: what there is stays until then, and either kind of subscription may follow."""
+        assert self.is_group_managed, "no group was subscribed to"
+        self._is_given_up = True
+        self.topics = frozenset()
+        self.pattern = None
+
     def unsubscribe(self) -> None:
         """Want and have nothing."""
         self._type = SubscriptionType.NONE
+        self._is_given_up = False
         self.topics = frozenset()
         self.pattern = None
         self._replace(())
@@ -248,11 +257,13 @@ class SubscriptionState:
         state.become(FetchState.FETCHING)
 
     def _become(self, kind: SubscriptionType) -> None:
-        if self._type not in (SubscriptionType.NONE, kind):
+        may_change = self._is_given_up and kind is not SubscriptionType.ASSIGNED
+        if self._type not in (SubscriptionType.NONE, kind) and not may_change:
             raise IllegalStateError(
                 "Subscription to topics, partitions and pattern are mutually exclusive; unsubscribe first"
             )
         self._type = kind
+        self._is_given_up = False
 
     def _replace(self, partitions: Collection[TopicPartition]) -> bool:
         old = self._partitions
