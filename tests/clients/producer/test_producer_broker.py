@@ -55,6 +55,20 @@ def test_a_record_arrives_with_all_that_was_given(kafka: Node, topic: str) -> No
     assert third[3:] == (b"", b"", ())
 
 
+def test_a_topic_may_have_the_times_of_its_broker(kafka: Node, topic: str) -> None:
+    make_topic(kafka, topic, message_timestamp_type="LogAppendTime")
+
+    async def send() -> None:
+        async with producer(kafka) as client:
+            first = await client.send_and_wait(topic, b"x", timestamp_ms=5)
+            await (await client.send_batch(topic, [{"value": b"y", "timestamp": 5}]))
+            one, other = await asyncio.to_thread(stored, kafka, topic)
+            assert one.timestamp_ms == first.timestamp_ms > 5
+            assert other.timestamp_ms >= first.timestamp_ms
+
+    run(send())
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_every_codec_is_read_back(kafka: Node, topic: str, codec: str) -> None:
     sent = [b"%d:" % number + b"the same again and again " * (number % 30) for number in range(2_000)]

@@ -277,6 +277,82 @@ def test_a_commit_that_takes_too_long_can_be_waited_for(kafka: Node, topic: str,
     assert committed(kafka, topic) == [b"x"]
 
 
+def test_a_commit_that_was_cancelled_is_not_that_of_the_next(kafka: Node, topic: str, transactional_id: str) -> None:
+    async def story() -> None:
+        async with producer(kafka, transactional_id) as p:
+            await p.init_transactions()
+            for value in (b"one", b"two"):
+                p.begin_transaction()
+                await p.send_and_wait(topic, value, partition=0)
+                commit = asyncio.ensure_future(p.commit_transaction())
+                await asyncio.sleep(0)
+                commit.cancel()
+                await asyncio.gather(commit, return_exceptions=True)
+                await p.commit_transaction()
+            p.begin_transaction()
+            await p.send_and_wait(topic, b"three", partition=0)
+            commit = asyncio.ensure_future(p.commit_transaction())
+            await asyncio.sleep(0)
+            commit.cancel()
+            await until_begun(p)
+            await p.send_and_wait(topic, b"four", partition=0)
+            await p.commit_transaction()
+
+    run(story())
+    assert committed(kafka, topic) == sorted([b"one", b"two", b"three", b"four"])
+
+
+async def until_begun(p: Producer) -> None:
+    """Begin a transaction when what is under way has ended."""
+    while True:
+        try:
+            p.begin_transaction()
+        except IllegalStateError:
+            await asyncio.sleep(0.01)
+        else:
+            return
+
+
+def test_a_send_that_was_given_up_is_no_part_of_the_transaction(kafka: Node, topic: str, transactional_id: str) -> None:
+    """A coordinator would refuse to commit a transaction in which nothing was ever sent."""
+
+    async def story() -> None:
+        async with producer(kafka, transactional_id, buffer_memory=100_000, batch_size=100_000) as p:
+            await p.init_transactions()
+            await p.partitions_for(topic)
+            assert p._accumulator.pool.try_take(100_000)
+            p.begin_transaction()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(p.send(topic, b"never", partition=0), 0.05)
+            p._accumulator.pool.release(100_000)
+            await p.commit_transaction()
+            async with p.transaction():
+                await p.send(topic, b"x", partition=0)
+
+    run(story())
+    assert committed(kafka, topic) == [b"x"]
+
+
+def test_a_record_that_was_not_taken_spoils_its_transaction(kafka: Node, topic: str, transactional_id: str) -> None:
+    """As with Apache's: who overlooks the error of a send cannot commit the others without it."""
+
+    async def story() -> None:
+        async with producer(kafka, transactional_id, max_request_size=1_000) as p:
+            await p.init_transactions()
+            p.begin_transaction()
+            await p.send(topic, b"small", partition=0)
+            with pytest.raises(RecordTooLargeError):
+                await p.send(topic, b"x" * 2_000, partition=0)
+            with pytest.raises(RecordTooLargeError):
+                await p.commit_transaction()
+            await p.abort_transaction()
+            async with p.transaction():
+                await p.send(topic, b"x", partition=0)
+
+    run(story())
+    assert committed(kafka, topic) == [b"x"]
+
+
 def test_offsets_that_take_too_long_do_not_keep_from_ending(kafka: Node, topic: str, transactional_id: str) -> None:
     """A commit waits for them; an abort gives them up."""
     group = f"group-of-{transactional_id}"
