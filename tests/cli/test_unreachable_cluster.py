@@ -45,3 +45,12 @@ def test_nobody_answers(oracle: Oracle, hasty: str, written: Callable[[str, str]
     assert NOBODY in said
     assert "is the server running, and is its address right? `ottla doctor` finds out" in said
     assert run_piped(command, *line, "--json").code == 1
+
+
+@pytest.mark.parametrize("command", ["topics", "consumer-groups", "cluster"])
+def test_a_name_that_nobody_knows(oracle: Oracle, command: str) -> None:
+    line = ["no-such-host.invalid:9092" if argument == NOBODY else argument for argument in LINES[command]]
+    ours, theirs = run_piped(command, *line), oracle.run(TOOLS[command], *line)
+    assert ours.code == theirs.returncode
+    assert "No resolvable bootstrap urls given in bootstrap.servers" in theirs.stderr
+    assert "No resolvable bootstrap urls given in bootstrap.servers" in one_line_error(command, ours)

@@ -21,6 +21,7 @@ from ottla.clients.errors import (
     UnsupportedVersionError,
 )
 from ottla.common.error_code import ErrorCode
+from ottla.common.errors import InvalidConfigError
 from ottla.config.addresses import Address
 from ottla.network.node import Node
 from ottla.protocol.api_keys import ApiKey
@@ -435,6 +436,20 @@ def test_bootstrap_servers_under_their_canonical_names() -> None:
         runtime.close()
         assert names[0] == (socket.getnameinfo(("127.0.0.1", 0), 0)[0], 7)
         assert names[-1] == ("no.such.host.invalid", 8)
+
+    run(test())
+
+
+def test_names_that_nobody_knows_are_told_at_once() -> None:
+    async def test() -> None:
+        with pytest.raises(InvalidConfigError, match=r"No resolvable bootstrap urls .*no-such-host\.invalid: "):
+            async with cluster_client("no-such-host.invalid:1,nor-this.invalid:2"):
+                pass
+        async with (
+            scripted_cluster() as cluster,
+            cluster_client(f"no-such-host.invalid:1,{cluster.bootstrap}") as client,
+        ):
+            assert client.metadata.cluster_id == "scripted"
 
     run(test())
 

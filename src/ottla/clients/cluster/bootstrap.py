@@ -5,10 +5,12 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from ottla.common.errors import InvalidConfigError
 from ottla.network.node import Node
 
 if TYPE_CHECKING:
     from ottla.config.addresses import Address
+    from ottla.network.host_resolver import HostResolver
     from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
@@ -20,6 +22,19 @@ CANONICAL: Final = "resolve_canonical_bootstrap_servers_only"
 def bootstrap_nodes(servers: "Sequence[Address]") -> tuple[Node, ...]:
     """A node for each server, with an id that no broker has."""
     return tuple(Node(-1 - index, host, port) for index, (host, port) in enumerate(servers))
+
+
+async def require_known_host(nodes: "Sequence[Node]", resolver: "HostResolver") -> None:
+    """InvalidConfigError if the system knows none of the hosts."""
+    reasons: list[str] = []
+    for node in nodes:
+        try:
+            await resolver.resolve(node.host, node.port)
+        except OSError as error:
+            reasons.append(f"{node.host}: {error.strerror or error}")
+        else:
+            return
+    raise InvalidConfigError(f"No resolvable bootstrap urls given in bootstrap.servers ({'; '.join(reasons)})")
 
 
 async def canonical_servers(servers: "Sequence[Address]", runtime: "Runtime") -> "list[Address]":

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ottla.clients.cluster.bootstrap import CANONICAL, bootstrap_nodes, canonical_servers
+from ottla.clients.cluster.bootstrap import CANONICAL, bootstrap_nodes, canonical_servers, require_known_host
 from ottla.network.client_config import NetworkClientConfig
 from ottla.network.client_connection import Answer
+from ottla.network.host_resolver import DnsResolver
 from ottla.network.network_client import NetworkClient
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
@@ -50,7 +51,11 @@ class Connections:
         self.bootstrap_nodes = bootstrap_nodes(servers)
 
     async def resolve(self) -> None:
-        """Replace the bootstrap servers' names by their canonical ones, if the configuration says so."""
+        """Replace the bootstrap servers' names by their canonical ones, if the configuration says so.
+
+        InvalidConfigError if none of the names is known, as with Apache's clients: a wrong one would never connect.
+        """
+        await require_known_host(self.bootstrap_nodes, DnsResolver(self._runtime))
         if self._servers is not None:
             self.bootstrap_nodes = bootstrap_nodes(await canonical_servers(self._servers, self._runtime))
 
