@@ -1,6 +1,6 @@
 """Where replicas and coordinators are, and waiting until they are elsewhere."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ottla.clients.admin import NewTopic
 from ottla.clients.sync.admin import Admin
@@ -13,9 +13,24 @@ from tests.node_cluster import NodeCluster
 def make_topic(admin: Admin, topic: str, leaders: Sequence[int], **configs: str) -> str:
     """A topic whose partitions are led by these brokers and followed by the two others, which are in sync."""
     assignments = {index: [leader, *({1, 2, 3} - {leader})] for index, leader in enumerate(leaders)}
+    return place_topic(admin, topic, assignments, **configs)
+
+
+def place_topic(admin: Admin, topic: str, assignments: Mapping[int, Sequence[int]], **configs: str) -> str:
+    """A topic whose partitions are on these brokers, all of which know of it."""
     settings = {key.replace("_", "."): value for key, value in configs.items()}
     admin.create_topics([NewTopic(topic, replica_assignments=assignments, configs=settings)])
-    eventually(lambda: _leaders(admin, topic) == list(leaders))
+    partitions = {TopicPartition(topic, index): node_ids for index, node_ids in assignments.items()}
+
+    def are_placed() -> bool:
+        found = admin.describe_log_dirs(partitions=partitions)
+        return all(
+            any(partition in directory.replicas for directory in found[node_id].values())
+            for partition, node_ids in partitions.items()
+            for node_id in node_ids
+        )
+
+    eventually(are_placed)
     return topic
 
 

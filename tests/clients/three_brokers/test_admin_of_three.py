@@ -23,7 +23,7 @@ from ottla.clients.sync.admin import Admin
 from ottla.clients.sync.producer import Producer
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.admin.waiting import attempts, eventually
-from tests.clients.three_brokers.replicas import await_in_sync, await_leader, leader_of, make_topic
+from tests.clients.three_brokers.replicas import await_in_sync, await_leader, leader_of, make_topic, place_topic
 from tests.node_cluster import NodeCluster
 
 ALL = {1, 2, 3}
@@ -170,7 +170,7 @@ def test_elections(brokers: NodeCluster, admin: Admin, partitions: list[TopicPar
 def test_a_move_that_waits_for_a_dead_broker_is_listed_and_cancelled(
     brokers: NodeCluster, admin: Admin, topic: str
 ) -> None:
-    admin.create_topics([NewTopic(topic, replica_assignments={0: [1, 2], 1: [2, 1]})])
+    place_topic(admin, topic, {0: [1, 2], 1: [2, 1]})
     partition, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
     brokers.nodes[3].kill()
     eventually(lambda: {node.id for node in admin.describe_cluster().nodes} == {1, 2})

@@ -10,8 +10,8 @@ from ottla.common.topic_partition import TopicPartition
 from tests.apache.properties import free_ports
 from tests.clients.admin.waiting import eventually
 from tests.clients.consumer.writing import read
-from tests.clients.producer.produced import run
 from tests.clients.three_brokers.replicas import await_in_sync, make_topic
+from tests.clients.three_brokers.trouble import run
 from tests.node_cluster import NodeCluster
 
 

@@ -16,8 +16,8 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
 from tests.clients.admin.waiting import eventually
 from tests.clients.consumer.writing import numbered, read, reading
-from tests.clients.producer.produced import run
 from tests.clients.three_brokers.replicas import await_leader, make_topic
+from tests.clients.three_brokers.trouble import run
 from tests.node_cluster import NodeCluster
 
 

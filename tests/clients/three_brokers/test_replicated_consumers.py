@@ -11,9 +11,8 @@ from ottla.clients.sync.admin import Admin
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.admin.waiting import attempts
 from tests.clients.consumer_groups.group_life import Member, members_of, shared_by, until
-from tests.clients.producer.produced import run
 from tests.clients.three_brokers.replicas import await_leader, leader_of, make_topic
-from tests.clients.three_brokers.trouble import kill_in_turn, repeat_during
+from tests.clients.three_brokers.trouble import repeat_during, replace_coordinator, run
 from tests.node_cluster import NodeCluster
 
 LEADERS = (1, 2, 3)
@@ -34,7 +33,7 @@ def in_order(member: Member) -> bool:
     return True
 
 
-@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
+@pytest.mark.parametrize("protocol", ["range", "consumer"])
 def test_the_groups_coordinator_is_killed(brokers: NodeCluster, admin: Admin, topic: str, protocol: str) -> None:
     """It leads a partition, too. Who is in the group stays in it: there is another before sessions are over."""
     make_topic(admin, topic, LEADERS)
@@ -60,7 +59,7 @@ def test_the_groups_coordinator_is_killed(brokers: NodeCluster, admin: Admin, to
             def coordinator() -> int:
                 return coordinator_of(admin, topic)
 
-            await repeat_during(lambda: kill_in_turn(brokers, admin, topic, coordinator, times=1), write)
+            await repeat_during(lambda: replace_coordinator(brokers, admin, topic, coordinator), write)
             await until(lambda: {one.value for member in members for one in member.records} == written, "All records")
             assert sum(len(member.records) for member in members) == len(written)
             assert all(map(in_order, members))
@@ -69,9 +68,7 @@ def test_the_groups_coordinator_is_killed(brokers: NodeCluster, admin: Admin, to
             for member in members:
                 await member.consumer.commit()
             ends = await members[0].consumer.end_offsets(partitions)
-        brokers.start()
-        killed = coordinator_of(admin, topic)
-        brokers.nodes[killed].kill()
+        brokers.nodes[coordinator_of(admin, topic)].kill()
         async with Consumer(topic, bootstrap_servers=brokers.bootstrap, group_id=topic) as successor:
             committed = await successor.committed(*partitions)
             assert {partition: found and found.offset for partition, found in committed.items()} == ends

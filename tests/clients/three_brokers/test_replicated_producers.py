@@ -12,8 +12,9 @@ from ottla.clients.producer.producer import Producer
 from ottla.clients.sync.admin import Admin
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.admin.waiting import eventually
-from tests.clients.producer.produced import run, stored
+from tests.clients.producer.produced import stored
 from tests.clients.three_brokers.replicas import await_in_sync, await_leader, leader_of, make_topic
+from tests.clients.three_brokers.trouble import repeat_during, run
 from tests.node_cluster import NodeCluster
 
 PARTITIONS = 3
@@ -32,15 +33,15 @@ class Load:
         self.sent = 0
 
     async def during(self, trouble: Callable[[], None]) -> None:
-        """Send until the trouble, which runs in a thread, is over, and some more."""
-        await self._send()
-        await self._deliveries[0]
-        troubled = asyncio.get_running_loop().run_in_executor(None, trouble)
-        while not troubled.done():
+        """Send until the trouble is over, and some more."""
+
+        async def send_some() -> None:
             await self._send()
             await asyncio.sleep(0.01)
-        await troubled
+
         await self._send()
+        await self._deliveries[0]
+        await repeat_during(trouble, send_some)
 
     async def check(self, brokers: NodeCluster) -> None:
         """Every record is there once, and in order."""
@@ -84,7 +85,7 @@ def produce_during(brokers: NodeCluster, topic: str, way: str, trouble: Callable
 
 
 @WAYS
-def test_leaders_that_are_killed(brokers: NodeCluster, admin: Admin, topic: str, way: str) -> None:
+def test_leaders_that_are_killed_and_come_back(brokers: NodeCluster, admin: Admin, topic: str, way: str) -> None:
     make_topic(admin, topic, [1, 2, 1])
 
     def trouble() -> None:
@@ -92,8 +93,8 @@ def test_leaders_that_are_killed(brokers: NodeCluster, admin: Admin, topic: str,
         await_leader(admin, TopicPartition(topic, 0), {2, 3})
         brokers.start()
         await_in_sync(admin, topic)
-        brokers.nodes[2].kill()
-        await_leader(admin, TopicPartition(topic, 1), {1, 3})
+        admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)])
+        await_leader(admin, TopicPartition(topic, 0), {1})
 
     produce_during(brokers, topic, way, trouble)
 

@@ -13,9 +13,9 @@ from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.clients.sync.admin import Admin
 from ottla.common.topic_partition import TopicPartition
-from tests.clients.producer.produced import run, stored
+from tests.clients.producer.produced import stored
 from tests.clients.three_brokers.replicas import make_topic
-from tests.clients.three_brokers.trouble import kill_in_turn, repeat_during
+from tests.clients.three_brokers.trouble import repeat_during, replace_coordinator, run
 from tests.node_cluster import NodeCluster
 
 LEADERS = (1, 2, 3)
@@ -67,7 +67,7 @@ def test_the_coordinator_of_transactions_is_killed(
             def coordinator() -> int:
                 return admin.describe_transactions([topic])[topic].coordinator_id
 
-            await repeat_during(lambda: kill_in_turn(brokers, admin, topic, coordinator), transactions)
+            await repeat_during(lambda: replace_coordinator(brokers, admin, topic, coordinator), transactions)
 
     run(story())
     assert versions == {version == 2}
@@ -139,7 +139,7 @@ def test_the_coordinator_of_a_group_whose_offsets_belong_to_transactions_is_kill
             def coordinator() -> int:
                 return admin.describe_consumer_groups([topic])[topic].coordinator.id
 
-            await repeat_during(lambda: kill_in_turn(brokers, admin, topic, coordinator), write_and_copy)
+            await repeat_during(lambda: replace_coordinator(brokers, admin, topic, coordinator), write_and_copy)
             while copier.copied < written.total():
                 await copier.copy()
             assert copier.aborted <= 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.clients.admin import ElectionType, NewTopic
+from ottla.clients.admin import ElectionType
 from ottla.clients.consumer.consumer import Consumer
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.consumer.record_errors import PositionTruncatedError
@@ -15,8 +15,9 @@ from ottla.clients.sync.admin import Admin
 from ottla.common.topic_partition import TopicPartition
 from tests.clients.admin.waiting import eventually
 from tests.clients.consumer.writing import numbered, read, reading
-from tests.clients.producer.produced import run, stored
-from tests.clients.three_brokers.replicas import await_leader
+from tests.clients.producer.produced import stored
+from tests.clients.three_brokers.replicas import await_leader, place_topic
+from tests.clients.three_brokers.trouble import run
 from tests.node_cluster import NodeCluster
 
 KEPT = numbered(10)
@@ -26,9 +27,7 @@ LOST = numbered(10, 10)
 @pytest.fixture
 def partition(brokers: NodeCluster, admin: Admin, topic: str) -> Iterator[TopicPartition]:
     """A partition of two brokers, the first of which leads."""
-    admin.create_topics(
-        [NewTopic(topic, replica_assignments={0: [1, 2]}, configs={"min.insync.replicas": "1"})],
-    )
+    place_topic(admin, topic, {0: [1, 2]}, min_insync_replicas="1")
     yield TopicPartition(topic, 0)
     admin.delete_topics([topic])
 
