@@ -1,13 +1,22 @@
 """The driver around a member: polls that are cancelled anywhere, bugs that must not be silent, leaving in mid-air."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ottla.clients.consumer.membership import MembershipState
 from ottla.common.topic_partition import TopicPartition
-from tests.clients.consumer_groups.group_life import Member, create_topic, members_of, shared_by, until, whole
+from tests.clients.consumer_groups.group_life import (
+    Member,
+    create_topic,
+    members_of,
+    produce,
+    shared_by,
+    until,
+    whole,
+)
 from tests.node import Node
 
 THREE = ("range", "cooperative-sticky", "consumer")
@@ -21,10 +30,11 @@ class Impatient(Member):
         await asyncio.sleep(0.01)
 
     async def _poll(self) -> None:
-        for patience_ms in self._patience():
+        for turn, patience_ms in enumerate(self._patience()):
+            asks = self.consumer.consume(1000, timeout_ms=500) if turn % 2 else self.consumer.poll(timeout_ms=500)
             try:
                 async with asyncio.timeout(patience_ms / 1000):
-                    self.records += await self.consumer.poll(timeout_ms=500)
+                    self.records += await asks
             except TimeoutError:
                 continue
 
@@ -45,6 +55,35 @@ def test_polls_that_are_cancelled_anywhere_keep_callbacks_balanced(kafka: Node, 
                 async with members_of(other):
                     await shared_by([hasty, other], whole(topic, 4))
                 await shared_by([hasty], whole(topic, 4))
+
+    asyncio.run(run())
+
+
+def have_seen(members: list[Member], count: int) -> bool:
+    """Whether all numbers below this one came to somebody."""
+    return {int(record.value or b"") for member in members for record in member.records} >= set(range(count))
+
+
+@pytest.mark.parametrize("protocol", THREE)
+def test_nothing_is_lost_by_calls_that_are_cancelled_anywhere(kafka: Node, topic: str, protocol: str) -> None:
+    """Auto commit is on and frequent: what is committed was handed out."""
+
+    async def run() -> None:
+        await create_topic(kafka.bootstrap, topic, 4)
+        everybody: list[Member] = []
+        for turn in range(4):
+            made: list[Member] = [
+                Impatient(kafka.bootstrap, topic, topic, protocol=protocol, auto_commit_interval_ms=5)
+            ]
+            if turn % 2:
+                made.append(Member(kafka.bootstrap, topic, topic, protocol=protocol))
+            everybody += made
+            async with members_of(*made):
+                await shared_by(made, whole(topic, 4))
+                await asyncio.to_thread(produce, kafka.bootstrap, topic, 4, range(100 * turn, 100 * turn + 100))
+                await until(partial(have_seen, everybody, 100 * turn + 50), "reading some of it")
+        async with members_of(Member(kafka.bootstrap, topic, topic, protocol=protocol)) as (last,):
+            await until(partial(have_seen, [*everybody, last], 400), "reading all that was written")
 
     asyncio.run(run())
 
