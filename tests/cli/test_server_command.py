@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.apache.properties import free_ports
+from tests.cli.terminal import run_piped
 
 BOUND_S = 30
 
@@ -68,3 +69,8 @@ def _produce_and_consume(address: str, value: bytes, offset: int) -> None:
     consumer.close()
     assert message is not None
     assert message.value() == value
+
+
+def test_a_file_that_is_not_there() -> None:
+    done = run_piped("server", "/no/such.properties")
+    assert (done.code, done.stderr) == (1, "ottla server: /no/such.properties: No such file or directory\n")

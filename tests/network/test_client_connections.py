@@ -92,7 +92,7 @@ def test_a_refused_connection() -> None:
     async def test() -> None:
         async with new_client() as client:
             node = Node(1, "127.0.0.1", refused_port())
-            with pytest.raises(NetworkError, match="could not be established"):
+            with pytest.raises(NetworkError, match=r"\(127\.0\.0\.1\) could not be established: Connection refused$"):
                 await client.send(node, MetadataRequest())
             assert client.connection_failed(node)
             assert client.connection_state(node) is ConnectionState.DISCONNECTED

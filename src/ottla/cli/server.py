@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ottla.cli.arguments import command_parser
+from ottla.cli.errors import message_of, tell
 from ottla.common.errors import KafkaError
 from ottla.config.kafka_config import KafkaConfig
 from ottla.config.properties import parse
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         config = KafkaConfig.from_props(properties, warn=options.file is not None)  # our defaults need no warning
         return asyncio.run(_run(config, format_new=options.file is None))
     except (KafkaError, FormatterError, OSError, ValueError) as error:
-        sys.stderr.write(f"ottla server: {error}\n")
+        tell("server", message_of(error))
         return 1
 
 

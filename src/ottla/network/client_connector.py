@@ -1,6 +1,7 @@
 """How a connection to a node comes to be: socket, TLS, and what the node speaks."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -113,4 +114,5 @@ def failure(error: KafkaError | OSError, where: str, setup_timeout_ms: int) -> K
         return AuthenticationError(f"SSL handshake with node {where} failed: {describe_tls_failure(error)}")
     if isinstance(error, TimeoutError):
         return NetworkError(f"Connection to node {where} was not set up within {setup_timeout_ms} ms")
-    return NetworkError(f"Connection to node {where} could not be established: {error}")
+    reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror or error
+    return NetworkError(f"Connection to node {where} could not be established: {reason}")
