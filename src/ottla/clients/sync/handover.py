@@ -30,7 +30,7 @@ class _HandedOver(NamedTuple):
 class Handover:
     """Bounded in records and bytes; a thread that finds it full waits, ``max_block_ms`` at most.
 
-    ``pump`` runs in the loop from the first record until the queue is empty: one at a time.
+    ``wake`` has ``pump`` run in the loop, from the first record until the queue is empty; one at a time.
     """
 
     def __init__(self, send: Send, wake: Callable[[], None], *, max_bytes: int, max_block_ms: int) -> None:
@@ -58,9 +58,9 @@ class Handover:
             self._queue.append(_HandedOver(record, size_bytes, delivery))
             self._queued_bytes += size_bytes
             self._put_count += 1
-            is_asleep, self._is_pumping = not self._is_pumping, True
-        if is_asleep:
-            self._wake()
+            if not self._is_pumping:
+                self._wake()  # before it is noted: an interrupt in between may wake the loop once more, but never less
+                self._is_pumping = True
 
     async def pump(self) -> None:
         """Feed the producer until nothing is left. What it refuses is told to the record's delivery."""

@@ -190,7 +190,8 @@ class Producer:
     # In the loop's thread
 
     def _pump(self) -> None:
-        self._pumping = asyncio.get_running_loop().create_task(self._handover.pump())
+        if self._pumping is None or self._pumping.done():
+            self._pumping = asyncio.get_running_loop().create_task(self._handover.pump())
 
     async def _close(self, timeout_ms: int | None = None) -> None:
         self._is_open = False
