@@ -207,7 +207,7 @@ async def _advertised_finding(node: "Node", *, bootstrap_is_local: bool) -> Find
         return fail(
             f"Broker {node.id} tells clients to connect to {place}, which cannot be reached from here: "
             f"{message_of(error)}",
-            f"set advertised.listeners of broker {node.id} to an address that clients can reach",
+            f"is broker {node.id} running? If it is, set its advertised.listeners to an address that clients can reach",
         )
     if node.host in _LOCAL_NAMES and not bootstrap_is_local:
         return warn(

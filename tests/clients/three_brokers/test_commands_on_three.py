@@ -130,6 +130,10 @@ def test_one_is_dead(beside: Beside, brokers: NodeCluster, admin: Admin, filled:
     beside.same("metadata-quorum", "describe", "--replication", normal=numberless)
     beside.same("consumer-groups", "--list", normal=sorted_lines)
     beside.same("transactions", "list", normal=sorted_lines)
+    diagnosis = beside.ours("doctor")
+    assert diagnosis.code == 1
+    assert f"Nothing listens at {brokers.nodes[3].bootstrap}" in diagnosis.stdout
+    assert "has 2 broker(s), and lets us in" in diagnosis.stdout
 
 
 def test_deleting_records_at_their_leaders(beside: Beside, filled: str, tmp_path: Any) -> None:
