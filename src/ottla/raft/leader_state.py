@@ -91,6 +91,9 @@ class LeaderState:
         self._voters = {voter.key.id: ReplicaState(voter.key) for voter in voters}
         self._observers: dict[ReplicaKey, ReplicaState] = {}
 
+    def __repr__(self) -> str:
+        return f"LeaderState(epoch={self.epoch}, epoch_start_offset={self.epoch_start_offset}, local={self.local.key})"
+
     @property
     def leader_id(self) -> int:
         """The node itself."""
