@@ -1,6 +1,7 @@
 """Both brokers, running; each is measured while the other stands still."""
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,16 +42,18 @@ class Arena:
         self.rows: list[Row] = []
         self._topics = 0
 
-    def start(self) -> None:
-        """Start the contenders that the sections share."""
+    def start(self, section: str) -> None:
+        """Start the contenders, anew, for a section."""
         for name in self.names:
-            self.nodes[name] = nodes.contender(name, self.oracle, self.directory / name)
+            self.nodes[name] = nodes.contender(name, self.oracle, self.directory / f"{section}-{name}")
             self.nodes[name].start()
 
     def kill(self) -> None:
-        """End them."""
+        """End them, and give back their space."""
         for node in self.nodes.values():
             node.kill()
+            shutil.rmtree(node.log_dir, ignore_errors=True)
+        self.nodes.clear()
 
     @contextmanager
     def board(self, title: str) -> Iterator[Board]:

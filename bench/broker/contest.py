@@ -3,8 +3,9 @@
 Both run as processes of their own and are warmed up; while one is measured the other stands still. Rounds alternate and
 medians count. Data is on the disk of the checkout.
 
-The warm-up is one after which Apache's figures are those that the bars were set by. A JVM goes on getting faster for a
-minute of full load on one request; ``--long`` waits for that.
+Each section has new brokers, so that its figures are the same whatever else is measured. The warm-up is one after which
+Apache's figures are near those that the bars were set by; a JVM goes on getting faster for a minute of full load with
+one request, and ``--long`` waits for that.
 """
 
 import argparse
@@ -38,7 +39,7 @@ SECTIONS: dict[str, Callable[[Arena], None]] = {
 }
 IDLE_LOAD = 0.3
 ALONE = ("startup", "memory", "loading")
-"""Sections that start brokers of their own, before the others' are there."""
+"""Sections that start the brokers themselves."""
 
 
 def run(arguments: Sequence[str] = ()) -> list[Row]:
@@ -57,12 +58,11 @@ def run(arguments: Sequence[str] = ()) -> list[Row]:
     with scratch_directory() as directory:
         arena = Arena(names, oracle, Path(directory), long=options.long)
         try:
-            for name, section in SECTIONS.items():
-                if name not in wanted:
-                    continue
-                if name not in ALONE and not arena.nodes:
-                    arena.start()
-                section(arena)
+            for name in (name for name in SECTIONS if name in wanted):
+                if name not in ALONE:
+                    arena.start(name)
+                SECTIONS[name](arena)
+                arena.kill()
         finally:
             arena.kill()
             if oracle is not None:
