@@ -48,6 +48,6 @@ def table(output: str) -> list[Row]:
             columns = [(each[0], each.start(), end) for each, end in zip(found, ends, strict=True)]
         elif not line.strip():
             columns = None
-        elif columns is not None:
+        elif columns is not None and not line.startswith("WARN ["):  # the log of a client that another tool has left
             rows.append({name: line[start:end].strip() for name, start, end in columns})
     return rows
