@@ -52,8 +52,8 @@ READ_BY_NAME = {"ottla.send.mode", "quota.window.num", "quota.window.size.second
 """Keys that are looked up in a table of values rather than in a section."""
 ONLY_CHECKED = {"controller.quorum.bootstrap.servers"}
 """Keys that a node needs to be given, and that say nothing to a node alone."""
-NO_BROKERS = ("config", "clients")
-"""Rooms whose reading says nothing of a broker's keys; clients have keys of the same names."""
+NO_BROKERS = ("cli", "clients", "config")
+"""Rooms whose reading says nothing of a broker's keys; clients, and commands with them, have keys of the same names."""
 
 
 def attributes_of_configs(tree: ast.AST) -> Iterator[str]:
