@@ -41,8 +41,10 @@ async def send_during(client: Producer, topic: str, trouble: Callable[[], None],
     return deliveries
 
 
-def check_all_once_in_order(kafka: Node, topic: str, count: int, partitions: int) -> None:
+def check_all_once_in_order(kafka: Node, topic: str, count: int, partitions: int, *, may_repeat: bool = False) -> None:
     found = [int((value or b"").rstrip(b".")) for value in values(kafka, topic)]
+    if may_repeat:
+        found = list(dict.fromkeys(found))
     expected = [number for partition in range(partitions) for number in range(partition, count, partitions)]
     assert len(found) == len(expected)
     assert found == expected
@@ -53,6 +55,9 @@ def check_all_once_in_order(kafka: Node, topic: str, count: int, partitions: int
 def test_a_broker_that_goes_and_comes_back_under_load_has_every_record_once_and_in_order(
     kafka: Node, topic: str, way: str, in_flight: int
 ) -> None:
+    """But for a broker alone that is killed: Kafka's snapshots know a producer's last batch only, so that of several
+    on their way those before may come twice (docs/clients.md).
+    """
     make_topic(kafka, topic, 2)
 
     def trouble() -> None:
@@ -75,7 +80,8 @@ def test_a_broker_that_goes_and_comes_back_under_load_has_every_record_once_and_
             assert client.metrics()["record-error-total"] == 0
             if way == "pause":
                 assert client.metrics()["record-retry-total"] > 0  # so there was something on its way
-            check_all_once_in_order(kafka, topic, len(deliveries), 2)
+            may_repeat = way == "kill" and in_flight > 1
+            check_all_once_in_order(kafka, topic, len(deliveries), 2, may_repeat=may_repeat)
 
     run(send())
 
