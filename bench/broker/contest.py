@@ -3,9 +3,9 @@
 Both run as processes of their own and are warmed up; while one is measured the other stands still. Rounds alternate and
 medians count. Data is on the disk of the checkout.
 
-Each section has new brokers, so that its figures are the same whatever else is measured. A JVM goes on getting faster for
-a minute of full load with one request, and ``--long`` waits for that; docs/performance.md says how the default was chosen
-and which bars depend on it.
+Each section has new brokers, so that its figures are the same whatever else is measured. A JVM goes on getting faster
+for a minute of full load with one request, and ``--long`` waits for that; docs/performance.md says how the default was
+chosen and which bars depend on it.
 """
 
 import argparse
