@@ -71,14 +71,15 @@ class ClusterCaller:
     ) -> dict[int, V | KafkaError]:
         """The answers of all nodes that are up, by their ids, from a fresh look at the cluster.
 
-        When one goes meanwhile all are asked again: what it had is with others by then.
+        When one goes meanwhile all are asked again, until the time is up: what it had is with others by then.
         """
         timeout_ms = self._config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._now_ms() + timeout_ms
         while True:
             node_ids = await self._node_ids(self._left_ms(deadline_ms))
             results = await self.ask(ask(node_ids), self._left_ms(deadline_ms))
-            if not any(isinstance(result, BrokerNotAvailableError) for result in results.values()):
+            has_lost_one = any(isinstance(result, BrokerNotAvailableError) for result in results.values())
+            if not has_lost_one or self._now_ms() >= deadline_ms:
                 return results
 
     async def coordinator(self, target: Coordinated, timeout_ms: int | None) -> Node:
