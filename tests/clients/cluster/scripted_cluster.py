@@ -1,6 +1,7 @@
 """A cluster of scripted brokers in the test's loop: what it says is what the test has set."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -127,3 +128,9 @@ async def cluster_client(bootstrap: str, *, start: bool = True, **properties: An
         yield client
     finally:
         await client.close()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for it; the test's own bound is the harness's."""
+    while not condition():
+        await asyncio.sleep(0.001)

@@ -9,11 +9,10 @@ import pytest
 
 from ottla.clients.cluster.bootstrap import canonical_servers
 from ottla.clients.cluster.cluster_client import ClusterClient
-from ottla.clients.cluster.coordinator_cache import CoordinatorType, broker_id
+from ottla.clients.cluster.coordinator_cache import CoordinatorType
 from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.errors import (
     ClientClosedError,
-    GroupAuthorizationError,
     IllegalStateError,
     KafkaTimeoutError,
     NetworkError,
@@ -26,10 +25,9 @@ from ottla.config.addresses import Address
 from ottla.network.node import Node
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
-from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ottla.runtime.live import AsyncioRuntime
-from tests.clients.cluster.scripted_cluster import cluster_client, scripted_cluster
+from tests.clients.cluster.scripted_cluster import cluster_client, scripted_cluster, until
 from tests.network.client_harness import run
 
 GROUP = CoordinatorType.GROUP
@@ -39,11 +37,6 @@ def unused_address() -> str:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{taken.getsockname()[1]}"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():
-        await asyncio.sleep(0.001)
 
 
 def test_one_live_server_among_dead_ones_is_enough() -> None:
@@ -255,106 +248,6 @@ def test_an_api_that_the_node_does_not_have_is_told_at_once() -> None:
             async with cluster_client(old.bootstrap, start=False) as client:
                 with pytest.raises(UnsupportedVersionError, match="Metadata"):
                     await client.start(timeout_ms=10**8)
-
-    run(test())
-
-
-def test_the_controller_is_looked_for_until_it_is_one() -> None:
-    async def test() -> None:
-        async with scripted_cluster(2) as cluster, cluster_client(cluster.bootstrap) as client:
-            cluster.group_errors[1] = ErrorCode.NOT_CONTROLLER
-            waiting = asyncio.create_task(client.ask_controller(ListGroupsRequest()))
-            await until(lambda: len(cluster.asked) > 2)
-            assert {node for node, _ in cluster.asked} == {1}
-            cluster.controller_id = 2
-            assert await waiting == ListGroupsResponse()
-            assert cluster.asked[-1][0] == 2
-
-    run(test())
-
-
-def test_a_controller_that_is_not_known_yet_is_waited_for() -> None:
-    async def test() -> None:
-        async with scripted_cluster() as cluster:
-            cluster.controller_id = -1
-            async with cluster_client(cluster.bootstrap) as client:
-                waiting = asyncio.create_task(client.ask_controller(ListGroupsRequest()))
-                count = len(cluster.metadata_requests)
-                await until(lambda: len(cluster.metadata_requests) > count + 1)
-                cluster.controller_id = 1
-                assert await waiting == ListGroupsResponse()
-
-    run(test())
-
-
-def test_a_coordinator_is_looked_up_once_and_has_a_connection_of_its_own() -> None:
-    async def test() -> None:
-        async with scripted_cluster(2) as cluster, cluster_client(cluster.bootstrap) as client:
-            cluster.coordinator_id = 2
-            for _ in range(3):
-                await client.ask_coordinator(GROUP, "g", ListGroupsRequest())
-            assert [kind for _, kind in cluster.asked].count(FindCoordinatorRequest) == 1
-            node = await client.coordinator(GROUP, "g")
-            assert broker_id(node) == 2
-            assert node.id not in client.metadata.nodes
-            client.forget_coordinator(GROUP, "g")
-            cluster.coordinator_id = 1
-            assert broker_id(await client.coordinator(GROUP, "g")) == 1
-
-    run(test())
-
-
-@pytest.mark.parametrize("error", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
-def test_a_coordinator_that_is_elsewhere_is_looked_up_again(error: ErrorCode) -> None:
-    async def test() -> None:
-        async with scripted_cluster(2) as cluster, cluster_client(cluster.bootstrap) as client:
-            cluster.group_errors[1] = error
-            waiting = asyncio.create_task(client.ask_coordinator(GROUP, "g", ListGroupsRequest()))
-            await until(lambda: (1, ListGroupsRequest) in cluster.asked)
-            cluster.coordinator_id = 2
-            assert await waiting == ListGroupsResponse()
-
-    run(test())
-
-
-def test_a_coordinator_that_still_reads_is_asked_again_without_a_look_up() -> None:
-    async def test() -> None:
-        async with scripted_cluster() as cluster, cluster_client(cluster.bootstrap) as client:
-            cluster.group_errors[1] = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            waiting = asyncio.create_task(client.ask_coordinator(GROUP, "g", ListGroupsRequest()))
-            await until(lambda: len(cluster.asked) > 4)
-            del cluster.group_errors[1]
-            assert await waiting == ListGroupsResponse()
-            assert [kind for _, kind in cluster.asked].count(FindCoordinatorRequest) == 1
-
-    run(test())
-
-
-def test_a_coordinator_that_is_lost_is_looked_up_again() -> None:
-    async def test() -> None:
-        async with scripted_cluster(2) as cluster, cluster_client(cluster.bootstrap) as client:
-            await client.ask_coordinator(GROUP, "g", ListGroupsRequest())
-            cluster.coordinator_id = 2
-            await cluster.brokers[0].stop()
-            assert await client.ask_coordinator(GROUP, "g", ListGroupsRequest()) == ListGroupsResponse()
-            assert cluster.asked[-1] == (2, ListGroupsRequest)
-
-    run(test())
-
-
-def test_errors_of_a_look_up_are_waited_out_or_told() -> None:
-    async def test() -> None:
-        async with scripted_cluster() as cluster, cluster_client(cluster.bootstrap) as client:
-            cluster.coordinator_error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-            waiting = asyncio.create_task(client.coordinator(GROUP, "g"))
-            await until(lambda: len(cluster.asked) > 2)
-            with pytest.raises(KafkaTimeoutError, match="coordinator of g"):
-                await client.coordinator(GROUP, "g", timeout_ms=30)
-            cluster.coordinator_error = ErrorCode.NONE
-            assert broker_id(await waiting) == 1
-            cluster.coordinator_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            with pytest.raises(GroupAuthorizationError):
-                await client.coordinator(GROUP, "h", timeout_ms=10**8)
 
     run(test())
 
