@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NO_TOPIC: Final = "the topic does not exist any more"
 NO_LEADER: Final = "no broker leads it"
-_UNREADABLE_TODO: Final = {
+_UNREADABLE_ADVICE: Final = {
     NO_TOPIC: "Forget the offsets with `ottla consumer-groups --delete-offsets --group {group} --topic …`, or let them "
     "expire.",
     NO_LEADER: "`ottla topics --describe --unavailable-partitions` shows the brokers that have to be started.",
@@ -169,7 +169,7 @@ def _explain_unreadable(
 ) -> None:
     for why in sorted(set(unreadable.values())):
         partitions = sorted(partition for partition, each in unreadable.items() if each == why)
-        told.say(f"{_listed(partitions)} cannot be read: {why}.", _UNREADABLE_TODO[why].format(group=group.group_id))
+        told.say(f"{_listed(partitions)} cannot be read: {why}.", _UNREADABLE_ADVICE[why].format(group=group.group_id))
 
 
 def _explain_commits(
