@@ -1,0 +1,1 @@
+"""The executor's side of reading topics: ranges of offsets to Arrow batches in Spark's types."""
