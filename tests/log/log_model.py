@@ -128,10 +128,9 @@ class LogModel:
         ]
         return min([self.high_watermark, *unstable])
 
-    def last_batch_of(self, producer_id: int) -> ModelBatch | None:
-        """A producer's last data batch."""
-        mine = [batch for batch in self.batches if batch.producer_id == producer_id and batch.marker is None]
-        return mine[-1] if mine else None
+    def batches_of(self, producer_id: int) -> list[ModelBatch]:
+        """A producer's data batches."""
+        return [batch for batch in self.batches if batch.producer_id == producer_id and batch.marker is None]
 
     # -- compaction ---------------------------------------------------------------------------------------------------
 

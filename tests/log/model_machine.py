@@ -88,12 +88,14 @@ class ModelMachine(RuleBasedStateMachine):
             transactional=transactional,
         )
 
-    def remembered_batch(self, producer_id: int) -> ModelBatch | None:
-        """A producer's last batch, if the log must know it, whatever happened: records of it are left."""
-        last = self.model.last_batch_of(producer_id)
-        if last is None or not last.records or last.base_offset < self.log.log_start_offset:
+    def remembered_batch(self, producer_id: int, back: int = 0) -> ModelBatch | None:
+        """A producer's last batch, or one ``back`` from it, if the log must know it, whatever happened: records are
+        left of it and of those after it.
+        """
+        recent = self.model.batches_of(producer_id)[-1 - back :]
+        if len(recent) <= back or recent[0].base_offset < self.log.log_start_offset:
             return None
-        return last
+        return recent[0] if all(batch.records for batch in recent) else None
 
     def next_sequence(self, producer_id: int) -> int:
         """What the producer must send; when its batches are gone, what the log still knows decides.

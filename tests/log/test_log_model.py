@@ -92,10 +92,10 @@ class LogMachine(ModelMachine):
         self.take_over(base_offset)
         self.replicate(True)
 
-    @rule(producer_id=producers)
-    def retry_last_batch(self, producer_id: int) -> None:
-        """A repeated batch gets its first answer and is not written again."""
-        last = self.remembered_batch(producer_id)
+    @rule(producer_id=producers, back=st.integers(0, 4))
+    def retry_recent_batch(self, producer_id: int, back: int) -> None:
+        """A repeated batch, one of the last five, gets its first answer and is not written again."""
+        last = self.remembered_batch(producer_id, back)
         if last is None:
             return
         first_sequence = last.last_sequence - (last.last_offset - last.base_offset)

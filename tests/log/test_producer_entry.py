@@ -87,3 +87,49 @@ def test_a_duplicate_may_wrap_around() -> None:
     found = entry.find_duplicate(data(7, 0, SEQUENCES - 3, 999, count=5))
     assert found is not None
     assert found.first_offset == 100
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (9, 9, True),  # the one before
+        (5, 6, True),
+        (10, 11, False),  # known
+        (8, 10, False),  # reaches into what is known
+        (12, 12, False),  # the next
+        (500, 500, False),
+        (SEQUENCES - 3, 1, True),  # before it wrapped around
+        (12 + SEQUENCES // 2, 12 + SEQUENCES // 2, True),
+        (9 + SEQUENCES // 2, 9 + SEQUENCES // 2, False),
+    ],
+)
+def test_only_what_comes_before_can_have_been_forgotten(first: int, last: int, expected: bool) -> None:
+    entry = entry_with(BatchMetadata(11, 111, 1, 1))
+    batch = data(7, 0, first, 999, count=(last - first) % SEQUENCES + 1)
+    assert not entry.may_have_forgotten(batch)
+    entry.is_partial = True
+    assert entry.may_have_forgotten(batch) == expected
+    assert not entry.may_have_forgotten(data(7, 1, first, 999, count=(last - first) % SEQUENCES + 1))
+
+
+def test_recalled_batches_come_before_the_others() -> None:
+    entry = entry_with(BatchMetadata(11, 111, 1, 5))
+    entry.is_partial = True
+    entry.recall([BatchMetadata(7, 107, 0, 9), BatchMetadata(9, 109, 1, 9)])
+    assert [batch.last_sequence for batch in entry.batches] == [7, 9, 11]
+    assert (entry.last_timestamp, entry.is_partial) == (5, True)
+    entry.recall([])
+    assert not entry.is_partial
+
+
+def test_an_entry_with_five_batches_or_of_a_new_epoch_lacks_nothing() -> None:
+    entry = entry_with(BatchMetadata(10, 110, 0, 1))
+    entry.is_partial = True
+    for sequence in range(11, 15):
+        assert entry.may_have_forgotten(data(7, 0, 5, 999))
+        entry.retain(BatchMetadata(sequence, 100 + sequence, 0, 1))
+    assert not entry.may_have_forgotten(data(7, 0, 5, 999))
+    entry = entry_with(BatchMetadata(10, 110, 0, 1))
+    entry.is_partial = True
+    entry.add_batch(1, BatchMetadata(9, 111, 9, 1))
+    assert not entry.is_partial

@@ -49,6 +49,12 @@ def test_only_the_last_batch_is_kept() -> None:
     many = entry(2, 0, -1, NOW + 4, 8, *(BatchMetadata(i, 10 + i, 0, NOW + i) for i in range(5)))
     [loaded] = decode_snapshot(bytes(encode_snapshot([many])))
     assert loaded.batches == [BatchMetadata(4, 14, 0, NOW + 4)]
+    assert loaded.is_partial
+
+
+def test_an_entry_without_a_batch_lacks_nothing() -> None:
+    [loaded] = decode_snapshot(bytes(encode_snapshot([entry(1, 4, 6, NOW, None)])))
+    assert not loaded.is_partial
 
 
 def test_no_producers_make_a_snapshot_too() -> None:

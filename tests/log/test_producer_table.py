@@ -336,3 +336,47 @@ def test_questions_without_an_answer_expire(verifying: ProducerTable) -> None:
     assert verifying.verification_state_entry(1) is not None
     verifying.remove_expired_producers(1500)
     assert verifying.verification_state_entry(1) is None
+
+
+# What a snapshot forgets
+
+
+def test_an_earlier_batch_is_asked_for_and_then_known(table: ProducerTable) -> None:
+    append(table, data(1, 0, 4, 4))
+    entry_of(table, 1).is_partial = True
+    asked = []
+
+    def earlier(entry: ProducerEntry, repeated: RecordBatch) -> list[BatchMetadata]:
+        asked.append((entry.producer_id, repeated.base_sequence))
+        return [BatchMetadata(2, 2, 0, 1000), BatchMetadata(3, 3, 0, 1000)]
+
+    table.earlier_batches = earlier
+    for sequence in (2, 3):
+        pending = table.check([data(1, 0, sequence, 5)], CLIENT)
+        assert pending.duplicate is not None
+        assert pending.duplicate.first_offset == sequence
+    assert asked == [(1, 2)]
+    append(table, data(1, 0, 5, 5))
+    assert [batch.last_sequence for batch in entry_of(table, 1).batches] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("origin", [COORDINATOR, REPLICATION])
+def test_nothing_is_asked_for_what_does_not_come_from_a_client(table: ProducerTable, origin: AppendOrigin) -> None:
+    append(table, data(1, 0, 4, 4))
+    entry_of(table, 1).is_partial = True
+
+    def earlier(entry: ProducerEntry, repeated: RecordBatch) -> list[BatchMetadata]:
+        raise AssertionError((entry, repeated))
+
+    table.earlier_batches = earlier
+    append(table, data(1, 0, 2, 5), origin=origin)
+
+
+def test_what_nobody_finds_is_refused(table: ProducerTable) -> None:
+    append(table, data(1, 0, 4, 4))
+    entry_of(table, 1).is_partial = True
+    table.earlier_batches = lambda entry, repeated: []
+    for _ in range(2):
+        with pytest.raises(OutOfOrderSequenceError):
+            table.check([data(1, 0, 2, 5)], CLIENT)
+        table.earlier_batches = None

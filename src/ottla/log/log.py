@@ -21,6 +21,7 @@ from ottla.log.local_log import LocalLog
 from ottla.log.log_flusher import LogFlusher
 from ottla.log.partition_metadata import PARTITION_METADATA_FILE, PartitionMetadataFile
 from ottla.log.producer_append import TV_UNKNOWN
+from ottla.log.producer_recall import earlier_batches
 from ottla.log.producer_replay import rebuild_producer_state
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.readable_log import FetchIsolation, ReadableLog
@@ -62,6 +63,7 @@ class Log(ReadableLog):
         self._clock = local.context.runtime.clock
         self._runtime = local.context.runtime
         self._flusher = LogFlusher(local, producer_state, self.disk)
+        producer_state.earlier_batches = partial(earlier_batches, local.segments)
         self._epoch = _NO_EPOCH
         self.update_config(local.config)
 

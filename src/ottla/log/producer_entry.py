@@ -1,5 +1,6 @@
 """What a partition remembers of one producer: its epoch, its last five batches and its open transaction."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ottla.records.batch import (
@@ -12,6 +13,8 @@ from ottla.records.batch import (
 
 NUM_BATCHES_TO_RETAIN: Final = 5
 """A producer has at most five requests in flight, so a retry repeats one of the last five batches."""
+
+_HALF_OF_SEQUENCES: Final = 1 << 30
 
 NO_OFFSET: Final = -1
 NO_COORDINATOR_EPOCH: Final = -1
@@ -37,12 +40,16 @@ class BatchMetadata(NamedTuple):
 
 
 class ProducerEntry:
-    """The state of one producer id; ``batches`` runs from the oldest to the newest, all of ``producer_epoch``."""
+    """The state of one producer id; ``batches`` runs from the oldest to the newest, all of ``producer_epoch``.
+
+    An entry that comes from a snapshot ``is_partial``: the log may have more batches of its epoch, before those.
+    """
 
     __slots__ = (
         "batches",
         "coordinator_epoch",
         "current_txn_first_offset",
+        "is_partial",
         "last_timestamp",
         "producer_epoch",
         "producer_id",
@@ -62,6 +69,7 @@ class ProducerEntry:
         self.last_timestamp = last_timestamp
         self.current_txn_first_offset = current_txn_first_offset
         self.batches: list[BatchMetadata] = []
+        self.is_partial = False
 
     @property
     def first_sequence(self) -> int:
@@ -137,9 +145,27 @@ class ProducerEntry:
                 return known
         return None
 
+    def may_have_forgotten(self, batch: RecordBatch) -> bool:
+        """Whether a batch can be a retry of one that only the log knows: it comes before those that are remembered.
+
+        Half of all sequences count as before, the other half as after: they wrap around.
+        """
+        return (
+            self.is_partial
+            and 0 < len(self.batches) < NUM_BATCHES_TO_RETAIN
+            and batch.producer_epoch == self.producer_epoch
+            and 0 < decrement_sequence(self.first_sequence, batch.last_sequence) < _HALF_OF_SEQUENCES
+        )
+
+    def recall(self, earlier: Sequence[BatchMetadata]) -> None:
+        """Take over batches from before those that are remembered; none means that there are no more."""
+        self.batches[:0] = earlier
+        self.is_partial = bool(earlier)
+
     def _enter_epoch(self, producer_epoch: int) -> None:
         if self.producer_epoch != producer_epoch:
             self.batches.clear()
+            self.is_partial = False
             self.producer_epoch = producer_epoch
 
     def __repr__(self) -> str:

@@ -87,4 +87,5 @@ def _entry(fields: tuple[int, ...]) -> ProducerEntry:
     entry = ProducerEntry(producer_id, epoch, coordinator_epoch, timestamp, txn_first_offset)
     if last_offset >= 0:
         entry.retain(BatchMetadata(last_sequence, last_offset, offset_delta, timestamp))
+        entry.is_partial = True
     return entry

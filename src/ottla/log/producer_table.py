@@ -19,7 +19,7 @@ pending update is to undo it. A log that is being loaded does the same with ``Ap
 Producers stay until they expire, transactions until their marker is below the high watermark.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -56,6 +56,8 @@ class ProducerTable:
         self._verification_states: dict[int, VerificationStateEntry] = {}
         self._ongoing_txns = TxnsByFirstOffset()
         self.unreplicated_txns = TxnsByFirstOffset()
+        self.earlier_batches: Callable[[ProducerEntry, RecordBatch], Sequence[BatchMetadata]] | None = None
+        """How to find what an entry from a snapshot lacks (:func:`ottla.log.producer_recall.earlier_batches`)."""
 
     @property
     def active_producers(self) -> Mapping[int, ProducerEntry]:
@@ -190,9 +192,18 @@ class ProducerTable:
             self.clear_verification_state_entry(producer_id)
 
     def find_duplicate(self, batch: RecordBatch) -> BatchMetadata | None:
-        """The batch in the log that this one of a client repeats, among its producer's last five."""
+        """The batch in the log that this one of a client repeats, among its producer's last five.
+
+        Those that a snapshot did not keep are recalled when one of them is looked for.
+        """
         entry = self._producers.get(batch.producer_id)
-        return None if entry is None else entry.find_duplicate(batch)
+        if entry is None:
+            return None
+        duplicate = entry.find_duplicate(batch)
+        if duplicate is None and self.earlier_batches is not None and entry.may_have_forgotten(batch):
+            entry.recall(self.earlier_batches(entry, batch))
+            duplicate = entry.find_duplicate(batch)
+        return duplicate
 
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         """Begin one producer's part of an append."""
