@@ -1,6 +1,7 @@
 # make run      a broker on localhost:9092        make test   everything that guards a change
 # make bench    benchmark tables                  make setup  .venv with locked dependencies (called by the others)
 # make chaos    200 kills of a log and of a broker, 50 of each kind of copier; KILLS=n, SEED=n   (make test has short runs)
+# make spark    the long runs of Spark: clusters, kills, millions of records            (make test has short ones)
 # make interop  what asks Apache Kafka, alone, and its half of the tests that run against both
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 
-.PHONY: setup run test test-compiled lint bench chaos lock clean interop
+.PHONY: setup run test test-compiled lint bench chaos lock clean interop spark
 
 setup: $(VENV)/.ready
 
@@ -47,6 +48,9 @@ chaos: setup
 # What asks Apache Kafka, alone; the tests of clients run against its broker, too.
 interop: setup
 	OTTLA_APACHE_HALF=1 $(BIN)/python -m pytest -m oracle
+
+spark: setup
+	$(BIN)/python -m pytest -m spark_full tests/spark
 
 # The broker is measured as a wheel installs it, with its hot path compiled; without a C compiler, as it is.
 bench: setup

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.apache.cache import cached_directory
+from ottla.spark.cache import cached_directory
 from tests.apache.commands import run_or_unavailable
 from tests.apache.jars import Jars
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.group.assignor import hash_order
-from tests.apache.java import java_version
+from ottla.spark.java import java_version
 from tests.group.assignor_history import HistoryMaker, apaches, ours
 from tests.oracle import Oracle
 

@@ -17,7 +17,7 @@ def cache_root() -> Path:
 
 @contextmanager
 def exclusive(name: str) -> Iterator[None]:
-    """Hold the cache's lock `name` across processes (the workers of pytest-xdist, a second checkout)."""
+    """Hold the cache's lock ``name`` across processes."""
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
     with (root / f"{name}.lock").open("w") as lock:
@@ -26,10 +26,10 @@ def exclusive(name: str) -> Iterator[None]:
 
 
 def cached_directory(name: str, contents: str, make: Callable[[Path], None]) -> Path:
-    """Return the cache directory `name`, first filling it with `make(directory)` unless it holds `contents` already.
+    """Return the cache directory ``name``, first filling it with ``make(directory)`` unless it holds ``contents``.
 
-    `contents` describes what is inside (the coordinates, the hash of the sources); a directory that was made from
-    another description is made again. `make` works in a temporary directory that takes its name only when it is
+    ``contents`` describes what is inside (the coordinates, the hash of the sources); a directory that was made from
+    another description is made again. ``make`` works in a temporary directory that takes its name only when it is
     complete, so a half-made one is never seen.
     """
     directory = cache_root() / name

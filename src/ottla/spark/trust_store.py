@@ -12,7 +12,7 @@ from pathlib import Path
 _MAGIC = 0xFEEDFEED
 _VERSION = 2
 _TRUSTED_CERTIFICATE = 2
-_PASSWORD = "changeit"
+_PASSWORD = "changeit"  # noqa: S105 - Java's own default; the store holds nothing secret
 _DIGEST_SALT = b"Mighty Aphrodite"  # part of the JKS format: its integrity digest is salted with these words
 
 
@@ -26,7 +26,7 @@ def write_trust_store(path: Path) -> list[str]:
         parts.append(struct.pack(">I", _TRUSTED_CERTIFICATE) + _utf(f"ca{number}") + struct.pack(">q", 0))
         parts.append(_utf("X.509") + struct.pack(">I", len(certificate)) + certificate)
     store = b"".join(parts)
-    digest = hashlib.sha1(_PASSWORD.encode("utf-16-be") + _DIGEST_SALT + store).digest()
+    digest = hashlib.sha1(_PASSWORD.encode("utf-16-be") + _DIGEST_SALT + store, usedforsecurity=False).digest()
     path.write_bytes(store + digest)
     return [f"-Djavax.net.ssl.trustStore={path}", f"-Djavax.net.ssl.trustStorePassword={_PASSWORD}"]
 

@@ -1,0 +1,158 @@
+"""Jars by their Maven coordinates, kept in the user's cache: Maven fetches them, else the Ivy inside PySpark.
+
+Maven goes first since it knows the user's mirrors and proxies. Sets of jars are listed whole, without what their
+descriptions ask for besides: most of that is in Spark already, in other versions.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ottla.spark.cache import cached_directory
+from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.trust_store import write_trust_store
+
+Say = Callable[[str], None]
+"""Tells whoever waits what takes so long."""
+
+_DEPENDENCY_PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+_TIMEOUT_S: Final = 900
+_NOTHING_MORE: Final = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+
+
+class Coordinate(NamedTuple):
+    """What Maven calls an artefact."""
+
+    group: str
+    artifact: str
+    version: str
+
+    @property
+    def jar(self) -> str:
+        """The name of its file."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+DELTA: Final = (
+    Coordinate("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
+    Coordinate("io.delta", "delta-storage", "4.4.0"),
+    Coordinate("io.delta", "delta-kernel-api", "4.4.0"),
+    Coordinate("io.delta", "delta-kernel-defaults", "4.4.0"),
+    Coordinate("io.delta", "delta-kernel-unitycatalog", "4.4.0"),
+)
+"""Delta Lake for Spark 4.2, with what Spark itself does not have."""
+
+
+def find_jars(name: str, coordinates: Sequence[Coordinate], java_home: str, say: Say) -> list[str]:
+    """The paths of these jars in the user's cache, fetched first if they are not there; ``name`` is their directory's.
+
+    Raises SparkUnavailableError if they are neither there nor to be had.
+    """
+
+    def make(directory: Path) -> None:
+        say(f"fetching {name} from Maven Central (once)")
+        fetch(coordinates, directory, java_home, transitive=False)
+
+    contents = "".join(":".join(coordinate) + "\n" for coordinate in coordinates)
+    directory = cached_directory(f"jars/{name}", contents, make)
+    return [str(directory / coordinate.jar) for coordinate in coordinates]
+
+
+def fetch(coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool) -> None:
+    """Copy these jars, and with ``transitive`` those that they need at run time, into ``directory``."""
+    complaints = []
+    ways: list[Callable[[], None]] = []
+    maven = shutil.which("mvn")
+    if maven is not None:
+        ways.append(lambda: fetch_with_maven(maven, coordinates, directory, java_home, transitive=transitive))
+    ways.append(lambda: fetch_with_ivy(coordinates, directory, java_home, transitive=transitive))
+    for way in ways:
+        try:
+            way()
+            return
+        except SparkUnavailableError as error:
+            complaints.append(str(error))
+    raise SparkUnavailableError("; ".join(complaints))
+
+
+def fetch_with_maven(
+    maven: str, coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool
+) -> None:
+    """As ``fetch``, with Maven under the user's own Maven settings."""
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+        f"{'' if transitive else _NOTHING_MORE}</dependency>"
+        for group, artifact, version in coordinates
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        pom = Path(scratch) / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>ottla</groupId><artifactId>jars</artifactId>"
+            f"<version>1</version><dependencies>{dependencies}</dependencies></project>"
+        )
+        plugin = [f"{_DEPENDENCY_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
+        _run([maven, "--batch-mode", "--quiet", f"--file={pom}", *plugin], {"JAVA_HOME": java_home})
+    _check_complete(coordinates, directory)
+
+
+def fetch_with_ivy(coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool) -> None:
+    """As ``fetch``, with the Ivy that PySpark carries, straight from Maven Central."""
+    dependencies = "".join(
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" transitive="{str(transitive).lower()}"/>'
+        for group, artifact, version in coordinates
+    )
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        (scratch / "settings.xml").write_text(
+            f'<ivysettings><settings defaultResolver="central"/><caches defaultCacheDir="{scratch}/cache"/>'
+            '<resolvers><ibiblio name="central" m2compatible="true"/></resolvers></ivysettings>'
+        )
+        (scratch / "ivy.xml").write_text(
+            '<ivy-module version="2.0"><info organisation="ottla" module="jars"/>'
+            '<configurations><conf name="default"/></configurations>'
+            f'<dependencies defaultconf="default->default">{dependencies}</dependencies></ivy-module>'
+        )
+        java = [str(Path(java_home) / "bin" / "java"), *write_trust_store(scratch / "trust.jks")]
+        files = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
+        retrieve = ["-types", "jar", "bundle", "-retrieve", f"{directory}/[artifact]-[revision](-[classifier]).[ext]"]
+        _run([*java, "-cp", _ivy_jar(), "org.apache.ivy.Main", *files, *retrieve], {})
+    _check_complete(coordinates, directory)
+
+
+def _ivy_jar() -> str:
+    spec = importlib.util.find_spec("pyspark")
+    found = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar")) if spec is not None and spec.origin else []
+    if not found:
+        raise SparkUnavailableError("there is neither Maven nor a PySpark whose Ivy could fetch jars")
+    return str(found[0])
+
+
+def _run(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Run it; SparkUnavailableError with the end of its output when it fails."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=_TIMEOUT_S,
+            env={**os.environ, **env},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SparkUnavailableError(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode != 0:
+        tail = " ".join(done.stdout.strip().splitlines()[-8:])
+        raise SparkUnavailableError(f"{Path(command[0]).name} could not fetch jars: {tail}")
+
+
+def _check_complete(coordinates: Sequence[Coordinate], directory: Path) -> None:
+    missing = [each for each in coordinates if not (directory / each.jar).is_file()]
+    if missing:
+        raise SparkUnavailableError(f"not among the fetched jars: {', '.join(':'.join(each) for each in missing)}")

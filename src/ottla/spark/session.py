@@ -1,0 +1,103 @@
+"""A Spark session that needs nothing installed by hand: ``spark_session("name")``.
+
+Local by default. It finds Java, names this interpreter for Spark's Python workers, keeps Spark's log to errors, fetches
+jars that are asked for (Delta's) and, where the master is not local, ships the package to the executors.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Final
+
+from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.jars import DELTA, Say, find_jars
+from ottla.spark.java import find_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[*]"
+DELTA_PACKAGE: Final = "delta"
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+}
+_LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_DELTA: Final[Mapping[str, str]] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+def spark_session(
+    app_name: str,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] = {},
+    packages: Sequence[str] = (),
+    say: Say = lambda _message: None,
+    jvm_log: IO[bytes] | None = None,
+) -> "SparkSession":
+    """Start Spark, or give the session that this process has already.
+
+    ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"``, which
+    is fetched into the user's cache and switched on. ``conf`` goes before everything that is set here. ``say`` is told
+    what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to standard error.
+
+    Raises SparkUnavailableError if there is no PySpark, no Java, or a jar cannot be had.
+    """
+    settings = session_settings(app_name, master=master, conf=conf, packages=packages, say=say)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if SparkContext._gateway is None and jvm_log is not None:
+        java_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+        try:
+            gateway = launch_gateway(java_conf, {"stdout": jvm_log, "stderr": jvm_log})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise SparkUnavailableError(f"Spark's JVM did not start: {error}") from error
+        SparkContext._ensure_initialized(gateway=gateway)
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def session_settings(
+    app_name: str,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] = {},
+    packages: Sequence[str] = (),
+    say: Say = lambda _message: None,
+) -> dict[str, str]:
+    """All settings of a session as ``spark_session`` makes it; sets JAVA_HOME and PYSPARK_PYTHON for this process."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise SparkUnavailableError("PySpark is not installed: pip install 'ottla[spark]'") from None
+    java_home = find_java_home()
+    os.environ["JAVA_HOME"] = java_home
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    master = master or conf.get("spark.master") or LOCAL
+    settings = {"spark.app.name": app_name, "spark.master": master, **_DEFAULTS}
+    if is_local(master):
+        settings |= _LOOPBACK
+    coordinates = [each for each in packages if each != DELTA_PACKAGE]
+    if DELTA_PACKAGE in packages:
+        settings |= _DELTA
+        settings["spark.jars"] = ",".join(find_jars("delta", DELTA, java_home, say))
+    if coordinates:
+        settings["spark.jars.packages"] = ",".join(coordinates)
+    for key, value in conf.items():
+        both = key in ("spark.jars", "spark.jars.packages", "spark.sql.extensions") and key in settings
+        settings[key] = f"{settings[key]},{value}" if both else value
+    return settings
+
+
+def is_local(master: str) -> bool:
+    """Whether the executors are the driver itself, which has the package."""
+    return master == "local" or master.startswith("local[")
