@@ -29,6 +29,9 @@ class Node(ABC):
     ready_text: str
     """What the node writes when it serves."""
 
+    repeats_after_kill = False
+    """Whether a producer's batches that were on their way when it was killed may be written twice (decision 0020)."""
+
     def __init__(self, directory: Path, properties: Mapping[str, str], ports: Ports | None = None) -> None:
         self._directory = directory
         self._properties = dict(properties)

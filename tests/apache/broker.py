@@ -21,6 +21,7 @@ class ApacheBroker(Node):
     """A single node. `with oracle.broker(tmp_path) as broker:` starts and kills it."""
 
     ready_text = "Kafka Server started"
+    repeats_after_kill = True
 
     def __init__(
         self, oracle: RunsKafka, directory: Path, properties: Mapping[str, str], ports: Ports | None = None

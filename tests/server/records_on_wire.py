@@ -13,8 +13,13 @@ _FETCH_BYTES = 1 << 22
 
 def append_on(wire: Wire, topic: str, *values: bytes, partition: int = 0, timestamp: int = 1_000) -> int:
     """Append one batch with acks=all; returns its offset."""
-    records = bytes(build_batch([SimpleRecord(timestamp, None, value) for value in values]))
-    data = [PartitionProduceData(index=partition, records=records)]
+    records = build_batch([SimpleRecord(timestamp, None, value) for value in values])
+    return append_batch_on(wire, topic, records, partition=partition)
+
+
+def append_batch_on(wire: Wire, topic: str, records: bytearray, *, partition: int = 0) -> int:
+    """The same with a batch that is made already."""
+    data = [PartitionProduceData(index=partition, records=bytes(records))]
     request = ProduceRequest(
         acks=-1, timeout_ms=BOUND_S * 1000, topic_data=[TopicProduceData(name=topic, partition_data=data)]
     )

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.records.builder import SimpleRecord, build_batch
 from ottla.server.broker_lifecycle import BrokerState
 from ottla.server.broker_server import BrokerServer
 from ottla.testing import Broker
@@ -20,7 +22,7 @@ from tests.apache.properties import free_ports, server_properties
 from tests.node import CLUSTER_ID
 from tests.ottla_broker import OttlaBroker
 from tests.server.inside import metric
-from tests.server.records_on_wire import append, read_values
+from tests.server.records_on_wire import append, append_batch_on, read_values
 from tests.server.wire import BOUND_S, Wire, create_topic, eventually
 
 OTHER_CLUSTER_ID = "b3R0bGEtb3JhY2xlLTAwMg"
@@ -106,6 +108,31 @@ def test_a_killed_node_is_back_at_once(node: OttlaBroker) -> None:
     assert read_values(node.bootstrap, "t") == [b"one", b"two"]
     append(node.bootstrap, "t", b"three")
     assert read_values(node.bootstrap, "t") == [b"one", b"two", b"three"]
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_retry_of_each_of_five_batches_gets_its_first_answer(node: OttlaBroker, end: str) -> None:
+    """Though a snapshot has the last one only: docs/decisions/0020."""
+    node.start()
+    create_topic(node.bootstrap, "t")
+    with Wire(node.bootstrap) as wire:
+        producer_id = wire.ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
+        sent = [
+            build_batch(
+                [SimpleRecord(int(time.time() * 1000), None, b"%d" % number)] * 2,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=2 * number,
+            )
+            for number in range(6)
+        ]
+        for number, batch in enumerate(sent[:-1]):
+            assert append_batch_on(wire, "t", batch) == 2 * number
+    (node.kill if end == "kill" else node.stop)()
+    node.start()
+    with Wire(node.bootstrap) as wire:
+        assert [append_batch_on(wire, "t", batch) for batch in sent] == [0, 2, 4, 6, 8, 10]
+    assert read_values(node.bootstrap, "t") == [b"%d" % (number // 2) for number in range(12)]
 
 
 def test_whoever_is_let_in_finds_the_broker(node: OttlaBroker) -> None:

@@ -43,8 +43,7 @@ def test_every_row_is_there_once_and_in_order(kafka: Node, topic: str, end: str,
             bootstrap_servers=kafka.bootstrap,
             compression_type=codec,
             buffer_memory=1 << 20,
-            # a broker alone that was killed knows the last batch of a producer only (docs/clients.md)
-            max_in_flight_requests_per_connection=1 if end == "kill" else 5,
+            max_in_flight_requests_per_connection=1 if end == "kill" and kafka.repeats_after_kill else 5,
             **PATIENT,
         ) as client:
             deliveries = await send_during(client, topic, trouble)
