@@ -3,7 +3,8 @@
 Columns are what Arrow wants: numbers side by side, and bytes joined with the position where each row's end. A cursor
 (int64) carries the state from one batch to the next: how many rows and bytes are filled. Lengths are checked as in
 :func:`ottla.records.record.decode_records`; a batch that is not just its records changes nothing but bytes beyond the
-cursor.
+cursor. Columns that are not wanted are passed over: nothing is written of them, and what is inside of headers is not
+looked at.
 """
 
 from typing import Any, Final
@@ -25,14 +26,20 @@ KEY, VALUE, HEADER_COUNT = range(3)
 OFFSET, TIMESTAMP = range(2)
 """Rows of ``numbers``."""
 
+WANT_KEYS, WANT_VALUES, WANT_HEADERS = 1, 2, 4
+"""Bits of ``wanted``."""
+
 NO_APPEND_TIME: Final = -(1 << 62)
 
-START, SIZE, COUNT, BASE_OFFSET, BASE_TIMESTAMP, APPEND_TIME, BATCH_END_OFFSET, EPOCH, CRC = range(9)
-BATCH_COLUMNS: Final = 9
-"""What is known of a batch: its place, its records' base, the offset after it, its leader epoch and checksum."""
+START, SIZE, COUNT, BASE_OFFSET, BASE_TIMESTAMP, APPEND_TIME, BATCH_END_OFFSET, EPOCH, CRC, CODEC = range(10)
+PAYLOAD_START, PAYLOAD_END = range(10, 12)
+BATCH_COLUMNS: Final = 12
+"""What is known of a batch: its place, its records' base, the offset after it, its leader epoch and checksum, by what
+its records are compressed, and where they are: in the buffer, unless somebody has decompressed them.
+"""
 
 _OVERHEAD, _HEADER_BYTES, _MAGIC = 12, 61, 2
-_COMPRESSION_OR_CONTROL, _APPEND_TIME_FLAG, _TRANSACTIONAL = 0x27, 0x08, 0x10
+_CODEC_MASK, _CODEC_MAX, _APPEND_TIME_FLAG, _TRANSACTIONAL, _CONTROL = 0x07, 4, 0x08, 0x10, 0x20
 
 
 @compiled
@@ -50,12 +57,14 @@ def _big_endian(buffer: Bytes, position: int, size: int) -> int:
 def scan_batches(  # noqa: PLR0917 - compiled functions take positional arguments
     buffer: Bytes, position: int, end: int, rows_max: int, transactional: bool, found: Rows
 ) -> int:
-    """Note the batches from ``position`` on whose records can be read as they stand; how many those are.
+    """Note the batches from ``position`` on that can be read together; how many those are.
 
-    That ends at the first that is compressed, of another format, made of control records or empty, of a transaction
-    (unless ``transactional``), or would bring more than ``rows_max`` records in all, and where ``found`` is full.
+    That ends at the first that is compressed unlike those before it, of another format, made of control records or
+    empty, of a transaction (unless ``transactional``), or would bring more than ``rows_max`` records in all, and where
+    ``found`` is full.
     """
     rows = 0
+    first_codec = -1
     for index in range(len(found)):
         if end - position < _HEADER_BYTES:
             return index
@@ -65,9 +74,12 @@ def scan_batches(  # noqa: PLR0917 - compiled functions take positional argument
         rows += count
         if size < _HEADER_BYTES or size > end - position or buffer[position + 16] != _MAGIC or count <= 0:
             return index
-        if attributes & _COMPRESSION_OR_CONTROL or (attributes & _TRANSACTIONAL and not transactional):
+        if attributes & _CONTROL or (attributes & _TRANSACTIONAL and not transactional):
             return index
-        if rows > rows_max:
+        codec = attributes & _CODEC_MASK
+        if index == 0:
+            first_codec = codec
+        if codec != first_codec or codec > _CODEC_MAX or rows > rows_max:
             return index
         batch = found[index]
         batch[START], batch[SIZE], batch[COUNT] = position, size, count
@@ -79,6 +91,8 @@ def scan_batches(  # noqa: PLR0917 - compiled functions take positional argument
         batch[BATCH_END_OFFSET] = batch[BASE_OFFSET] + _big_endian(buffer, position + 23, 4) + 1
         batch[EPOCH] = _big_endian(buffer, position + 12, 4)
         batch[CRC] = _big_endian(buffer, position + 17, 4) & 0xFFFFFFFF
+        batch[CODEC] = codec
+        batch[PAYLOAD_START], batch[PAYLOAD_END] = position + _HEADER_BYTES, position + size
         position += size
     return len(found)
 
@@ -104,6 +118,7 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
     count: int,
     base: Rows,
     limit: int,
+    wanted: int,
     numbers: Rows,
     ends: Ends,
     valid: Bytes,
@@ -114,11 +129,13 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
 ) -> int:
     """Append records of one batch until there are ``limit`` rows; 0, or INVALID_STRUCTURE or BYTES_REMAINING.
 
-    ``base``: base offset, base timestamp, time of append (or NO_APPEND_TIME), first offset that is wanted. Nothing that
-    is to be kept is in the cursor before the whole batch, or ``limit``, was reached. ``header_starts`` gets each row's
-    place of its headers in the payload and where its record ends.
+    ``base``: base offset, base timestamp, time of append (or NO_APPEND_TIME), the first offset that
+    is wanted and the first that is not any more. Nothing that is to be kept is in the cursor before the whole batch, or
+    ``limit``, was reached. ``header_starts`` gets each row's place of its headers in the payload and where its record
+    ends.
     """
-    base_offset, base_timestamp, append_time, first_offset = base[0], base[1], base[2], base[3]
+    base_offset, base_timestamp, append_time, first_offset, until_offset = base[0], base[1], base[2], base[3], base[4]
+    want_keys, want_values, want_headers = wanted & WANT_KEYS, wanted & WANT_VALUES, wanted & WANT_HEADERS
     row, key_position, value_position = cursor[ROWS], cursor[KEY_BYTES], cursor[VALUE_BYTES]
     headers = cursor[HEADERS]
     read, position, next_offset = cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET]
@@ -147,24 +164,27 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
         read += 1
         position = record_end
         offset = base_offset + offset_delta
-        if offset < first_offset:
+        if offset < first_offset or offset >= until_offset:
             continue
         next_offset = offset + 1
         numbers[OFFSET, row] = offset
         numbers[TIMESTAMP, row] = base_timestamp + timestamp_delta if append_time == NO_APPEND_TIME else append_time
-        copy_bytes(keys, key_position, payload, key, key_size)
-        key_position += key_size
-        copy_bytes(values, value_position, payload, value, value_size)
-        value_position += value_size
-        headers += header_count
-        header_starts[0, row] = at
-        header_starts[1, row] = record_end
-        valid[KEY, row] = key_length >= 0
-        valid[VALUE, row] = value_length >= 0
+        if want_keys:
+            copy_bytes(keys, key_position, payload, key, key_size)
+            key_position += key_size
+            valid[KEY, row] = key_length >= 0
+            ends[KEY, row + 1] = key_position
+        if want_values:
+            copy_bytes(values, value_position, payload, value, value_size)
+            value_position += value_size
+            valid[VALUE, row] = value_length >= 0
+            ends[VALUE, row + 1] = value_position
+        if want_headers:
+            headers += header_count
+            header_starts[0, row] = at
+            header_starts[1, row] = record_end
+            ends[HEADER_COUNT, row + 1] = headers
         row += 1
-        ends[KEY, row] = key_position
-        ends[VALUE, row] = value_position
-        ends[HEADER_COUNT, row] = headers
     if read == count and position != end:
         return BYTES_REMAINING
     cursor[ROWS], cursor[KEY_BYTES], cursor[VALUE_BYTES] = row, key_position, value_position
@@ -175,11 +195,13 @@ def fill_columns(  # noqa: PLR0917 - compiled functions take positional argument
 
 @compiled
 def fill_run(  # noqa: PLR0917 - compiled functions take positional arguments
-    buffer: Bytes,
+    payload: Bytes,
     batches: Rows,
     batch_count: int,
     first_offset: int,
+    until_offset: int,
     limit: int,
+    wanted: int,
     numbers: Rows,
     ends: Ends,
     valid: Bytes,
@@ -189,14 +211,15 @@ def fill_run(  # noqa: PLR0917 - compiled functions take positional arguments
     cursor: Rows,
 ) -> int:
     """:func:`fill_columns` for batches that :func:`scan_batches` found; how many were good, from the first on."""
-    base = np.empty(4, np.int64)
+    base = np.empty(5, np.int64)
+    base[3], base[4] = first_offset, until_offset
     for index in range(batch_count):
         batch = batches[index]
-        base[0], base[1], base[2], base[3] = batch[BASE_OFFSET], batch[BASE_TIMESTAMP], batch[APPEND_TIME], first_offset
-        cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = 0, batch[START] + _HEADER_BYTES, first_offset
-        end = batch[START] + batch[SIZE]
+        base[0], base[1], base[2] = batch[BASE_OFFSET], batch[BASE_TIMESTAMP], batch[APPEND_TIME]
+        cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = 0, batch[PAYLOAD_START], first_offset
+        end, count = batch[PAYLOAD_END], batch[COUNT]
         status = fill_columns(
-            buffer, end, batch[COUNT], base, limit, numbers, ends, valid, keys, values, header_starts, cursor
+            payload, end, count, base, limit, wanted, numbers, ends, valid, keys, values, header_starts, cursor
         )
         if status != 0:
             return index

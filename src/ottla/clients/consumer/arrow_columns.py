@@ -7,9 +7,17 @@ import pyarrow as pa
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from ottla.clients.consumer.arrow_schema import SCHEMA, constant_columns
-from ottla.clients.consumer.completed_fetch import CompletedFetch
-from ottla.common.errors import InvalidRecordError
+from ottla.clients.consumer.arrow_arrays import (
+    Bytes,
+    binary_array,
+    headers_array,
+    number_array,
+    text_array,
+    timestamp_array,
+)
+from ottla.clients.consumer.arrow_schema import ALL_PARTS, Layout, Part, partition_column, topic_column
+from ottla.clients.consumer.completed_fetch import NO_END, CompletedFetch, Run
+from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, Buffer, RecordBatch, TimestampType
 from ottla.records.builder import build_batch
@@ -17,6 +25,7 @@ from ottla.records.columns_numba import (
     APPEND_TIME,
     BATCH_COLUMNS,
     BATCH_END_OFFSET,
+    CODEC,
     COUNT,
     CRC,
     CURSOR_SIZE,
@@ -30,6 +39,8 @@ from ottla.records.columns_numba import (
     NEXT_OFFSET,
     NO_APPEND_TIME,
     OFFSET,
+    PAYLOAD_END,
+    PAYLOAD_START,
     POSITION,
     READ,
     ROWS,
@@ -38,19 +49,25 @@ from ottla.records.columns_numba import (
     TIMESTAMP,
     VALUE,
     VALUE_BYTES,
+    WANT_HEADERS,
+    WANT_KEYS,
+    WANT_VALUES,
     fill_columns,
     fill_headers,
     fill_run,
     scan_batches,
 )
-from ottla.records.record import Header, SimpleRecord, records_payload
+from ottla.records.compression import decompress
+from ottla.records.record import DECOMPRESSED_BYTES_MAX, Header, SimpleRecord, records_payload
 
 _ROWS_MIN: Final = 1024
 _RUN_MAX: Final = 4096
 """How many batches are read at once at most."""
-_ASCII_MAX: Final = 0x7F
+_RUN_BYTES_MAX: Final = 16 * 1024 * 1024
+"""No further batch is decompressed for a run with so many bytes."""
 
-Bytes = NDArray[np.uint8]
+
+_Columns = tuple[NDArray[np.int64], NDArray[np.int32], Bytes, Bytes, Bytes, NDArray[np.int64]]
 
 
 class ColumnBuilder:
@@ -65,26 +82,30 @@ class ColumnBuilder:
         "_header_valid",
         "_header_values",
         "_keys",
+        "_layout",
         "_max_rows",
         "_numbers",
         "_partition",
         "_types",
         "_valid",
         "_values",
+        "_wanted",
     )
 
-    def __init__(self, partition: TopicPartition, max_rows: int, bytes_hint: int) -> None:
+    def __init__(self, partition: TopicPartition, max_rows: int, bytes_hint: int, layout: Layout = ALL_PARTS) -> None:
         """``bytes_hint``: how many bytes of records will come, as far as that is known."""
         rows = min(max_rows, max(_ROWS_MIN, bytes_hint // 8))
         self._partition = partition
         self._max_rows = max_rows
+        self._layout = layout
+        self._wanted = WANT_KEYS * layout.has_keys | WANT_VALUES * layout.has_values | WANT_HEADERS * layout.has_headers
         self._cursor = np.zeros(CURSOR_SIZE, np.int64)
         self._numbers = np.empty((2, rows), np.int64)
         self._ends = np.zeros((3, rows + 1), np.int32)
         self._valid = np.empty((2, rows), np.uint8)
         self._header_starts = np.empty((2, rows), np.int64)
-        self._keys = np.empty(bytes_hint, np.uint8)
-        self._values = np.empty(bytes_hint, np.uint8)
+        self._keys = np.empty(bytes_hint if layout.has_keys else 0, np.uint8)
+        self._values = np.empty(bytes_hint if layout.has_values else 0, np.uint8)
         self._header_ends = np.zeros((2, 1), np.int32)
         self._header_valid = np.empty(0, np.uint8)
         self._header_keys = np.empty(0, np.uint8)
@@ -101,8 +122,8 @@ class ColumnBuilder:
         """How many bytes of keys and values there are."""
         return int(self._cursor[KEY_BYTES] + self._cursor[VALUE_BYTES])
 
-    def append(self, batch: RecordBatch, first_offset: int) -> tuple[int, int | None]:
-        """Append the batch's records from this offset on, as far as they fit.
+    def append(self, batch: RecordBatch, first_offset: int, until_offset: int = NO_END) -> tuple[int, int | None]:
+        """Append the batch's records from this offset on, and before that one, as far as they fit.
 
         Gives back how many, and the offset to go on at, or None if that was all of them. Raises what
         ``decode_records`` raises, and has appended nothing then.
@@ -113,10 +134,9 @@ class ColumnBuilder:
         first_row = int(before[ROWS])
         self._reserve(first_row + min(count, self._max_rows - first_row), end - start)
         append_time = batch.max_timestamp if batch.is_log_append_time else NO_APPEND_TIME
-        base = np.array((batch.base_offset, batch.base_timestamp, append_time, first_offset), np.int64)
+        base = np.array((batch.base_offset, batch.base_timestamp, append_time, first_offset, until_offset), np.int64)
         cursor[READ], cursor[POSITION], cursor[NEXT_OFFSET] = 0, start, first_offset
-        columns = (self._numbers, self._ends, self._valid, self._keys, self._values, self._header_starts)
-        status = fill_columns(payload, end, count, base, self._max_rows, *columns, cursor)
+        status = fill_columns(payload, end, count, base, self._max_rows, self._wanted, *self._columns(), cursor)
         if not status and cursor[HEADERS] > before[HEADERS]:
             status = self._append_headers(payload, first_row, end - start)
         if status:
@@ -135,23 +155,23 @@ class ColumnBuilder:
         if run is None:
             return 0
         cursor, first_row = self._cursor, self.rows
-        buffer = _view(run.buffer)
+        payload = _view(run.buffer)
         found = np.empty((min(_RUN_MAX, (run.end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
         room = self._max_rows - first_row
-        count = scan_batches(buffer, run.position, run.end, room, run.with_transactions, found)
+        count = scan_batches(payload, run.position, run.end, room, run.with_transactions, found)
         if run.check_crcs:
             count = _undamaged(memoryview(run.buffer), found[:count, (START, SIZE, CRC)].tolist())
+        if count and found[0, CODEC]:
+            payload, count = _decompressed(run, found[:count])
         if not count:
             return 0
-        last = found[count - 1]
-        self._reserve(first_row + int(found[:count, COUNT].sum()), int(last[START] + last[SIZE]) - run.position)
+        more_bytes = int(found[count - 1, PAYLOAD_END] - found[0, PAYLOAD_START])
+        self._reserve(first_row + int(found[:count, COUNT].sum()), more_bytes)
         before = cursor.copy()
-        columns = (self._numbers, self._ends, self._valid, self._keys, self._values, self._header_starts)
-        count = fill_run(buffer, found, count, fetch.next_offset, self._max_rows, *columns, cursor)
-        if count and cursor[HEADERS] > before[HEADERS]:
-            last = found[count - 1]
-            if self._append_headers(buffer, first_row, int(last[START] + last[SIZE]) - run.position):
-                count = 0
+        first, until = fetch.next_offset, fetch.until_offset
+        count = fill_run(payload, found, count, first, until, self._max_rows, self._wanted, *self._columns(), cursor)
+        if count and cursor[HEADERS] > before[HEADERS] and self._append_headers(payload, first_row, more_bytes):
+            count = 0
         if not count:
             cursor[:] = before
             return 0
@@ -160,6 +180,9 @@ class ColumnBuilder:
         rows = self.rows - first_row
         fetch.pass_run(int(last[START] + last[SIZE]), int(last[BATCH_END_OFFSET]), int(last[EPOCH]), rows)
         return rows
+
+    def _columns(self) -> _Columns:
+        return self._numbers, self._ends, self._valid, self._keys, self._values, self._header_starts
 
     def _note_types(self, batches: NDArray[np.int64], first_row: int) -> None:
         """Which rows have whose timestamps; batches with the broker's are told by their time of append."""
@@ -192,8 +215,10 @@ class ColumnBuilder:
             self._ends = _grown(self._ends, rows + 1)
             self._valid = _grown(self._valid, rows)
             self._header_starts = _grown(self._header_starts, rows)
-        self._keys = _with_room(self._keys, int(self._cursor[KEY_BYTES]), more_bytes)
-        self._values = _with_room(self._values, int(self._cursor[VALUE_BYTES]), more_bytes)
+        if self._wanted & WANT_KEYS:
+            self._keys = _with_room(self._keys, int(self._cursor[KEY_BYTES]), more_bytes)
+        if self._wanted & WANT_VALUES:
+            self._values = _with_room(self._values, int(self._cursor[VALUE_BYTES]), more_bytes)
 
     def _append_headers(self, payload: Bytes, first_row: int, more_bytes: int) -> int:
         cursor = self._cursor
@@ -210,37 +235,36 @@ class ColumnBuilder:
     def finish(self) -> "pa.RecordBatch":
         """All rows as Arrow."""
         rows = self.rows
-        arrays = [
-            *constant_columns(self._partition, rows),
-            _numbers(self._numbers[OFFSET, :rows], pa.int64()),
-            _numbers(self._numbers[TIMESTAMP, :rows], pa.timestamp("ms")),
-            self._timestamp_types(rows),
-            _binary(self._ends[KEY], self._valid[KEY], self._keys, rows),
-            _binary(self._ends[VALUE], self._valid[VALUE], self._values, rows),
-            self._headers(rows),
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+        arrays = [self._column(part, field, rows) for part, field in self._layout.fields]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._layout.schema)
 
-    def _timestamp_types(self, rows: int) -> "pa.Array":
-        types = np.empty(rows, np.int8)
+    def _column(self, part: Part, field: "pa.Field", rows: int) -> "pa.Array":
+        match part:
+            case Part.TOPIC:
+                return topic_column(self._partition, rows, field)
+            case Part.PARTITION:
+                return partition_column(self._partition, rows, field)
+            case Part.OFFSET:
+                return number_array(self._numbers[OFFSET, :rows], field.type)
+            case Part.TIMESTAMP:
+                return timestamp_array(self._numbers[TIMESTAMP, :rows], field)
+            case Part.TIMESTAMP_TYPE:
+                return self._timestamp_types(rows, field)
+            case Part.KEY:
+                return binary_array(self._ends[KEY], self._valid[KEY], self._keys, rows)
+            case Part.VALUE:
+                return binary_array(self._ends[VALUE], self._valid[VALUE], self._values, rows)
+            case Part.HEADERS:
+                count = int(self._cursor[HEADERS])
+                keys = text_array(self._header_ends[KEY], self._header_keys, count)
+                values = binary_array(self._header_ends[VALUE], self._header_valid, self._header_values, count)
+                return headers_array(self._ends[HEADER_COUNT], keys, values, rows, field)
+
+    def _timestamp_types(self, rows: int, field: "pa.Field") -> "pa.Array":
+        types = np.empty(rows, field.type.to_pandas_dtype())
         for first_row, timestamp_type in self._types:
             types[first_row:] = timestamp_type
-        return _numbers(types, pa.int8())
-
-    def _headers(self, rows: int) -> "pa.Array":
-        count = int(self._cursor[HEADERS])
-        all_valid = np.ones(count, np.uint8)
-        raw_keys = self._header_keys[: int(self._cursor[HEADER_KEY_BYTES])]
-        if count and raw_keys.max(initial=0) > _ASCII_MAX:  # as poll does: what is no UTF-8 is replaced
-            binary = _binary(self._header_ends[KEY], all_valid, self._header_keys, count)
-            keys = pa.array([key.decode("utf-8", "replace") for key in binary.to_pylist()], pa.string())
-        else:
-            keys = _binary(self._header_ends[KEY], all_valid, self._header_keys, count, pa.string())
-        values = _binary(self._header_ends[VALUE], self._header_valid, self._header_values, count)
-        element = SCHEMA.field("headers").type.value_type
-        structs = pa.StructArray.from_arrays([keys, values], fields=[element.field(0), element.field(1)])
-        ends = pa.py_buffer(self._ends[HEADER_COUNT, : rows + 1])
-        return pa.Array.from_buffers(SCHEMA.field("headers").type, rows, [None, ends], children=[structs])
+        return number_array(types, field.type)
 
 
 def _view(data: Buffer) -> Bytes:
@@ -267,16 +291,24 @@ def _undamaged(buffer: memoryview, batches: list[list[int]]) -> int:
     return len(batches)
 
 
-def _numbers(values: NDArray[Any], kind: "pa.DataType") -> "pa.Array":
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
-
-
-def _binary(ends: NDArray[np.int32], valid: Bytes, data: Bytes, rows: int, kind: "pa.DataType | None" = None) -> Any:
-    """Bytes of rows; a bitmap only if there are nulls."""
-    present = valid[:rows]
-    bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
-    buffers = [bitmap, pa.py_buffer(ends[: rows + 1]), pa.py_buffer(data[: int(ends[rows])])]
-    return pa.Array.from_buffers(kind or pa.binary(), rows, buffers)
+def _decompressed(run: Run, batches: NDArray[np.int64]) -> tuple[Bytes, int]:
+    """The records of batches of one codec side by side, as many as are good; their places are noted in ``batches``."""
+    buffer, codec = memoryview(run.buffer), int(batches[0, CODEC])
+    parts: list[bytes] = []
+    size_in_bytes = 0
+    for start, size in batches[:, (START, SIZE)].tolist():
+        try:
+            parts.append(decompress(codec, buffer[start + HEADER_BYTES : start + size], DECOMPRESSED_BYTES_MAX))
+        except KafkaError:
+            break  # ``append`` has words for it
+        size_in_bytes += len(parts[-1])
+        if size_in_bytes >= _RUN_BYTES_MAX:
+            break
+    count = len(parts)
+    ends = np.cumsum([len(part) for part in parts])
+    batches[:count, PAYLOAD_END] = ends
+    batches[:count, PAYLOAD_START] = ends - [len(part) for part in parts]
+    return _view(b"".join(parts)), count
 
 
 def _grown(columns: NDArray[Any], width: int) -> NDArray[Any]:

@@ -28,7 +28,7 @@ class Builder(Protocol):
     def append_run(self, fetch: CompletedFetch) -> int:
         """Append what can be read many batches at a time, and move the answer on; how many rows that were."""
 
-    def append(self, batch: RecordBatch, first_offset: int) -> tuple[int, int | None]:
+    def append(self, batch: RecordBatch, first_offset: int, until_offset: int, /) -> tuple[int, int | None]:
         """Append what fits; how many rows that were, and the offset to go on at, None at the batch's end."""
 
     def finish(self) -> Any:
@@ -55,22 +55,25 @@ def builder_class() -> MakeBuilder:
     return ColumnBuilder
 
 
-def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder) -> Any:
-    """The next rows of an answer as a pyarrow.RecordBatch; None at its end. Raises CorruptFetchError."""
+def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder, *, max_bytes: int = BYTES_MAX) -> Any:
+    """The next rows of an answer as a pyarrow.RecordBatch; None at its end. Raises CorruptFetchError.
+
+    A row that reaches ``max_bytes``, or what was decompressed together with it, is the last.
+    """
     builder: Builder | None = None
     try:
         while not fetch.is_drained:
             if builder is None:
                 builder = make_builder(fetch.partition, max_rows, fetch.bytes_left)
+            if builder.rows >= max_rows or builder.size_in_bytes >= max_bytes:
+                break
             if builder.append_run(fetch):
                 continue
-            if builder.rows >= max_rows or builder.size_in_bytes >= BYTES_MAX:
-                break
             batch = fetch.current_batch()
             if batch is None:
                 break
             try:
-                rows, next_offset = builder.append(batch, fetch.next_offset)
+                rows, next_offset = builder.append(batch, fetch.next_offset, fetch.until_offset)
             except KafkaError as error:
                 raise CorruptFetchError(fetch.partition, fetch.next_offset, error) from error
             if next_offset is None:

@@ -1,6 +1,7 @@
-"""The columns that ``Consumer.arrow`` gives. Needs pyarrow."""
+"""Which columns an Arrow batch of records has, and of which types. Needs pyarrow."""
 
-from typing import Final
+from enum import IntEnum
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -20,13 +21,66 @@ SCHEMA: Final = pa.schema(
         pa.field("headers", pa.list_(pa.field("item", HEADER, nullable=False)), nullable=False),
     ]
 )
-"""``timestamp_type`` is 0 for the producer's clock and 1 for the broker's, as :class:`TimestampType`."""
+"""What ``Consumer.arrow`` gives. ``timestamp_type`` is 0 for the producer's clock and 1 for the broker's, as
+:class:`TimestampType`."""
+
+MICROSECONDS: Final = 1000
+TIMESTAMP_MS_MAX: Final = ((1 << 63) - 1) // MICROSECONDS
+"""What fits into a column of microseconds; a record's time beyond that, which is nonsense, becomes this."""
 
 
-def constant_columns(partition: TopicPartition, rows: int) -> "tuple[pa.Array, pa.Array]":
-    """Topic and partition, which all rows of a batch have in common."""
-    zeros = pa.py_buffer(bytes(4 * rows))
-    indices = pa.Array.from_buffers(pa.int32(), rows, [None, zeros])
-    topics = pa.DictionaryArray.from_arrays(indices, pa.array([partition.topic], pa.string()))
+class Part(IntEnum):
+    """What a column holds of a record."""
+
+    TOPIC = 0
+    PARTITION = 1
+    OFFSET = 2
+    TIMESTAMP = 3
+    TIMESTAMP_TYPE = 4
+    KEY = 5
+    VALUE = 6
+    HEADERS = 7
+
+
+_PARTS: Final = {part.name.lower(): part for part in Part} | {"timestampType": Part.TIMESTAMP_TYPE}
+
+
+class Layout:
+    """The columns that a builder fills: any of :class:`Part`, by their names, in any order.
+
+    Types may be chosen where a record leaves room: a topic as a dictionary or as strings, a timestamp in milliseconds
+    or microseconds, a timestamp's type as any integer. Headers that may be null are that where a record has none.
+    """
+
+    __slots__ = ("fields", "has_headers", "has_keys", "has_values", "schema")
+
+    def __init__(self, schema: "pa.Schema") -> None:
+        self.schema = schema
+        self.fields: list[tuple[Part, Any]] = [(_PARTS[field.name], field) for field in schema]
+        parts = {part for part, _ in self.fields}
+        self.has_keys = Part.KEY in parts
+        self.has_values = Part.VALUE in parts
+        self.has_headers = Part.HEADERS in parts
+
+
+ALL_PARTS: Final = Layout(SCHEMA)
+
+
+def topic_column(partition: TopicPartition, rows: int, field: "pa.Field") -> "pa.Array":
+    """The topic, which all rows of a batch have in common."""
+    if pa.types.is_dictionary(field.type):
+        indices = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(bytes(4 * rows))])
+        return pa.DictionaryArray.from_arrays(indices, pa.array([partition.topic], pa.string()))
+    return pa.repeat(pa.scalar(partition.topic, field.type), rows)
+
+
+def partition_column(partition: TopicPartition, rows: int, field: "pa.Field") -> "pa.Array":
+    """The partition's number, likewise."""
     numbers = pa.py_buffer(partition.partition.to_bytes(4, "little") * rows)
-    return topics, pa.Array.from_buffers(pa.int32(), rows, [None, numbers])
+    return pa.Array.from_buffers(field.type, rows, [None, numbers])
+
+
+def is_in_microseconds(field: "pa.Field") -> bool:
+    """Whether a column of timestamps is; the other choice is milliseconds, as records have them."""
+    assert field.type.unit in ("ms", "us"), field
+    return bool(field.type.unit == "us")

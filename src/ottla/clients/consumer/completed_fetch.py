@@ -1,7 +1,8 @@
 """What one fetch brought of one partition: raw batches, decoded only as they are handed out.
 
 A cursor runs over the batches. Those that nobody may see (control records, aborted transactions under read_committed)
-are passed by, and so are records before the offset that was asked for: brokers send whole batches.
+are passed by, and so are records before the offset that was asked for, and after the one where reading is to end:
+brokers send whole batches.
 """
 
 import struct
@@ -20,6 +21,9 @@ DecodeBatch: TypeAlias = Callable[[RecordBatch, TopicPartition], list[RawRecord]
 _START: Final = struct.Struct(">qi")
 _DELTA: Final = struct.Struct(">i")
 _NO_RECORDS: Final[list[Any]] = []
+
+NO_END: Final = (1 << 63) - 1
+"""For ``until_offset``: whatever there is."""
 
 
 class Run(NamedTuple):
@@ -54,6 +58,7 @@ class CompletedFetch:
         "partition",
         "records_taken",
         "size_in_bytes",
+        "until_offset",
     )
 
     def __init__(
@@ -66,8 +71,12 @@ class CompletedFetch:
         last_epoch: int = -1,
         aborted: Iterable[AbortedTransaction] | None = None,
         check_crcs: bool = True,
+        until_offset: int = NO_END,
     ) -> None:
-        """``aborted`` None: everything that is no control record is seen (read_uncommitted)."""
+        """``aborted`` None: everything that is no control record is seen (read_uncommitted).
+
+        ``until_offset``: records from there on are not wanted, nor batches that begin there or later.
+        """
         self.partition = partition
         self.node_id = node_id
         self.next_offset = fetch_offset
@@ -77,7 +86,8 @@ class CompletedFetch:
         self.records_taken = 0
         self._buffer = buffer
         self._position = 0
-        self._end, self.end_offset = _whole_batches(buffer, fetch_offset)
+        self.until_offset = until_offset
+        self._end, self.end_offset = _whole_batches(buffer, fetch_offset, until_offset)
         self._aborted = None if aborted is None else AbortedTransactions(aborted)
         self._check_crcs = check_crcs
         self._batch: RecordBatch | None = None
@@ -99,7 +109,7 @@ class CompletedFetch:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is left; ``next_offset`` is ``end_offset`` then."""
+        """Whether nothing is left; unless batches were not wanted, ``next_offset`` is ``end_offset`` then."""
         return self._batch is None and self._position >= self._end
 
     def take(self, max_records: int, decode: DecodeBatch) -> list[RawRecord]:
@@ -115,8 +125,8 @@ class CompletedFetch:
                 records = decode(batch, self.partition)
             except KafkaError as error:
                 raise CorruptFetchError(self.partition, self.next_offset, error) from error
-            if records and records[0].offset < self.next_offset:
-                records = [record for record in records if record.offset >= self.next_offset]
+            if records and (records[0].offset < self.next_offset or records[-1].offset >= self.until_offset):
+                records = [record for record in records if self.next_offset <= record.offset < self.until_offset]
             if records:
                 self._decoded, self._decoded_from = records, 0
             else:
@@ -205,12 +215,18 @@ class CompletedFetch:
         self._decoded, self._decoded_from = _NO_RECORDS, 0
 
 
-def _whole_batches(buffer: bytes | memoryview, fetch_offset: int) -> tuple[int, int]:
-    """Where the last whole batch ends, in the buffer and in the log; what follows it was cut off by the broker."""
+def _whole_batches(buffer: bytes | memoryview, fetch_offset: int, until_offset: int) -> tuple[int, int]:
+    """Where the last whole batch ends, in the buffer and in the log; what follows it was cut off by the broker.
+
+    Batches from ``until_offset`` on do not count, but the first of them shows that there is nothing before it.
+    """
     position, last, size = 0, -1, len(buffer)
     unpack = _START.unpack_from
     while size - position >= HEADER_BYTES:
-        length = unpack(buffer, position)[1] + LOG_OVERHEAD
+        base_offset, length = unpack(buffer, position)
+        if base_offset >= until_offset:
+            return position, until_offset
+        length += LOG_OVERHEAD
         if length < HEADER_BYTES:
             break  # garbage; whoever reads on from here is told
         if length > size - position:

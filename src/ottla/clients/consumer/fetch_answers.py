@@ -91,7 +91,7 @@ class FetchAnswers:
                 self._note(state, data, now_ms)
                 fetch = self._completed(partition, offset, data, node_id, is_shared=is_shared)
                 if fetch is not None and not fetch.has_progress and fetch.size_in_bytes:
-                    errors.append(_no_progress(fetch))
+                    errors.append(no_progress(fetch))
                     back_off.append(partition)
                 elif fetch is not None and self._buffer.add(fetch):
                     has_data = True
@@ -157,7 +157,8 @@ class FetchAnswers:
         return None
 
 
-def _no_progress(fetch: CompletedFetch) -> KafkaError:
+def no_progress(fetch: CompletedFetch) -> KafkaError:
+    """What is wrong with bytes in which there is no whole batch."""
     if fetch.is_garbled:
         cause = CorruptRecordError("the length of the batch is one that no batch has")
         return CorruptFetchError(fetch.partition, fetch.next_offset, cause)
