@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class OttlaDataSource(DataSource):  # type: ignore[misc]
+class OttlaDataSource(DataSource):
     """``spark.read.format("ottla")``, ``readStream``, ``write`` and ``writeStream``; options as ``format("kafka")``.
 
     Spark makes one wherever it needs one, mostly in processes of its own, and pickles it: it holds the options and
