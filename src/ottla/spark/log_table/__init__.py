@@ -1,0 +1,1 @@
+"""Log directories as a table: the format ``ottla-log``, for audit, recovery and backfill."""
