@@ -45,6 +45,9 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "metadata-quorum": "describe the controllers' quorum, add and remove controllers",
         "broker-api-versions": "print the requests that each broker understands",
     },
+    "Spark": {
+        "pipeline": "run data pipelines between topics and tables",
+    },
     "Help": {
         "doctor": "find out why a cluster cannot be reached, or what is wrong with it",
         "explain": "say what a group, a topic or a transaction waits for, and what to do",

@@ -10,19 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.errors import SparkUnavailableError
-from ottla.spark.jars import DELTA, Say, find_jars
+from ottla.spark.jars import AVRO, DELTA, Coordinate, Say, find_jars
 from ottla.spark.java import find_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL: Final = "local[*]"
-DELTA_PACKAGE: Final = "delta"
+PACKAGES: Final[Mapping[str, tuple[Coordinate, ...]]] = {"delta": DELTA, "avro": AVRO}
+"""Sets of jars that are fetched into the user's cache, by the names that ``packages`` may have."""
 _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
 }
+_LISTS: Final = frozenset({"spark.jars", "spark.jars.packages", "spark.sql.extensions", "spark.archives"})
 _LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _DELTA: Final[Mapping[str, str]] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -41,8 +43,8 @@ def spark_session(
 ) -> "SparkSession":
     """Start Spark, or give the session that this process has already.
 
-    ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"``, which
-    is fetched into the user's cache and switched on. ``conf`` goes before everything that is set here. ``say`` is told
+    ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"`` and
+    ``"avro"``, which are fetched into the user's cache and switched on. ``conf`` goes before everything that is set here. ``say`` is told
     what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to standard error.
 
     Raises SparkUnavailableError if there is no PySpark, no Java, or a jar cannot be had.
@@ -86,14 +88,16 @@ def session_settings(
     settings = {"spark.app.name": app_name, "spark.master": master, **_DEFAULTS}
     if is_local(master):
         settings |= _LOOPBACK
-    coordinates = [each for each in packages if each != DELTA_PACKAGE]
-    if DELTA_PACKAGE in packages:
+    if "delta" in packages:
         settings |= _DELTA
-        settings["spark.jars"] = ",".join(find_jars("delta", DELTA, java_home, say))
-    if coordinates:
-        settings["spark.jars.packages"] = ",".join(coordinates)
+    jars = [jar for name in packages if name in PACKAGES for jar in find_jars(name, PACKAGES[name], java_home, say)]
+    if jars:
+        settings["spark.jars"] = ",".join(jars)
+    others = [each for each in packages if each not in PACKAGES]
+    if others:
+        settings["spark.jars.packages"] = ",".join(others)
     for key, value in conf.items():
-        both = key in ("spark.jars", "spark.jars.packages", "spark.sql.extensions") and key in settings
+        both = key in _LISTS and value and settings.get(key)
         settings[key] = f"{settings[key]},{value}" if both else value
     return settings
 

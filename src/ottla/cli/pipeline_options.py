@@ -1,0 +1,79 @@
+"""What all commands of ``ottla pipeline`` have in common: the cluster, Spark, the checkpoint, the name.
+
+A command adds the options with ``add_job`` and makes its Job with ``job_of``.
+"""
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING, Final
+
+from ottla.cli.arguments import require
+from ottla.cli.connection import BOOTSTRAP_SERVERS, add_connection, client_properties
+from ottla.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ottla.spark.pipeline.job import Job
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
+
+
+def add_job(parser: argparse.ArgumentParser, *, checkpoint: str | None = None, once: bool = True) -> None:
+    """Add the common options; ``checkpoint`` says where it is by default, None that the command has none.
+
+    ``once`` is for commands that go on until they are stopped: it lets them end when all is done that is there.
+    """
+    add_connection(parser)
+    parser.add_argument("--name", metavar="NAME", help="what the pipeline is called in its progress and in Spark")
+    parser.add_argument("--master", metavar="URL", help="Spark's master: local[*] (this machine) by default")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's; repeatable"
+    )
+    if checkpoint is not None:
+        parser.add_argument(
+            "--checkpoint", metavar="DIRECTORY", help=f"where the pipeline keeps how far it is ({checkpoint})"
+        )
+    if once:
+        parser.add_argument("--once", action="store_true", help="end when all is done that is there now")
+    parser.add_argument(
+        "--progress-topic",
+        metavar="TOPIC",
+        help="where progress is published, __ottla_pipelines by default; an empty name for nowhere",
+    )
+    parser.add_argument("--log", metavar="FILE", help="takes what Spark prints; by default a file in the user's cache")
+
+
+def job_of(options: argparse.Namespace, default_name: str) -> "Job":
+    """The job that the line describes; UsageError if it lacks something or a setting is no setting."""
+    from ottla.spark.pipeline.job import PROGRESS_TOPIC, Job
+
+    client = client_properties(options)
+    if BOOTSTRAP_SERVERS not in client:
+        require(options, "bootstrap-server")
+    name = options.name or default_name
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name takes letters, digits, dots, underscores and hyphens, not {name!r}")
+    progress_topic = PROGRESS_TOPIC if options.progress_topic is None else options.progress_topic
+    return Job(
+        name=name,
+        client=client,
+        master=options.master,
+        conf=dict(_setting(each) for each in options.conf),
+        checkpoint=getattr(options, "checkpoint", None),
+        progress_topic=progress_topic or None,
+        once=getattr(options, "once", False),
+        log=options.log,
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise UsageError(f"--conf takes spark.KEY=VALUE, not {text!r}")
+    return key, value
+
+
+def say(message: str) -> None:
+    """What takes long, for people: a line on standard error."""
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()

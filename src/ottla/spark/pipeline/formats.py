@@ -1,0 +1,143 @@
+"""What the values of a topic are: ``Json(schema)``, ``Avro(schema)`` or ``Raw()``; each reads them as Spark's columns.
+
+A format gives two expressions over the column of values: the value as a struct, and why it is none. Who reads decides
+what becomes of a bad one (dead_letters.py).
+"""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from ottla.common.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+_CORRUPT: Final = "__ottla_corrupt"
+_CONFLUENT_HEADER_BYTES: Final = 5
+_MAGIC: Final = b"\0"
+
+
+class SchemaError(KafkaError):
+    """A schema that cannot be read, or that does not fit; the message says what is wrong with it."""
+
+
+class Parsed(NamedTuple):
+    """A value: ``value`` is a struct, ``error`` the reason why the value is bad, null if it is not."""
+
+    value: "Column"
+    error: "Column"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes as they are."""
+
+    name: ClassVar[str] = "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """JSON objects; ``schema`` is Spark's (``"user string not null, at timestamp"``, or a schema as JSON).
+
+    A field that is NOT NULL in it has to be there. Without a schema, as for a sink, any object will do.
+    """
+
+    schema: "str | StructType | None" = None
+    name: ClassVar[str] = "json"
+
+    def parsed(self, value: "Column") -> Parsed:
+        """Read a column of binary values."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        schema = self.struct()
+        permissive = StructType([StructField(each.name, each.dataType, True) for each in schema.fields])
+        permissive.add(StructField(_CORRUPT, StringType(), True))
+        text = value.cast("string")
+        read = f.from_json(text, permissive, {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"})
+        why = f.when(f.try_parse_json(text).isNull(), f.lit("the value is not JSON")).otherwise(
+            f.lit(f"the value does not fit the schema {schema.simpleString()}")
+        )
+        error = f.when(read[_CORRUPT].isNotNull(), why)
+        for each in schema.fields:
+            if not each.nullable:
+                error = error.when(read[each.name].isNull(), f.lit(f"the field {each.name} is missing"))
+        return Parsed(read.dropFields(_CORRUPT), error.otherwise(f.lit(None).cast("string")))
+
+    def struct(self) -> "StructType":
+        """The schema as Spark's type; SchemaError if it cannot be read, or if there is none."""
+        return struct_of(self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Avro:
+    """Avro's binary encoding; ``schema`` is Avro's own, as JSON.
+
+    ``confluent`` values begin with a zero byte and the schema's id in a registry, which are passed over.
+    """
+
+    schema: str
+    confluent: bool = False
+    name: ClassVar[str] = "avro"
+
+    def parsed(self, value: "Column") -> Parsed:
+        """Read a column of binary values, with the jar of Spark's own Avro reader."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.avro.functions import from_avro
+
+        payload = f.substring(value, _CONFLUENT_HEADER_BYTES + 1, 2**31 - 1) if self.confluent else value
+        read = from_avro(payload, self.schema, {"mode": "PERMISSIVE"})
+        framed = f.substring(value, 1, 1) == f.lit(_MAGIC) if self.confluent else f.lit(True)
+        # A record that cannot be read is a struct of nulls, or null.
+        bad = value.isNotNull() & (~framed | read.isNull())
+        reason = "the value does not begin with a schema's id" if self.confluent else "the value is not of this schema"
+        error = f.when(bad, f.when(~framed, f.lit(reason)).otherwise(f.lit("the value does not fit the Avro schema")))
+        return Parsed(read, error.otherwise(f.lit(None).cast("string")))
+
+    def check(self) -> None:
+        """SchemaError if the schema is not that of an Avro record."""
+        try:
+            document = json.loads(self.schema)
+        except ValueError as error:
+            raise SchemaError(f"the Avro schema is not JSON: {error}") from None
+        if not isinstance(document, dict) or document.get("type") != "record" or not document.get("fields"):
+            raise SchemaError("the Avro schema is not that of a record with fields")
+
+
+Format = Raw | Json | Avro
+
+
+def struct_of(schema: "str | StructType | None") -> "StructType":
+    """A schema of Spark's, from its type, its JSON or its DDL; SchemaError if it is none."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    if isinstance(schema, StructType):
+        return schema
+    if schema is None or not schema.strip():
+        raise SchemaError("a schema is needed to read JSON: for example Json('user string, at timestamp')")
+    try:
+        if schema.lstrip().startswith("{"):
+            return StructType.fromJson(json.loads(schema))
+        return StructType.fromDDL(schema)
+    except (PySparkException, ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"the schema {schema!r} cannot be read: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    from ottla.spark.pipeline.failures import sentence_of
+
+    return sentence_of(error)
+
+
+def check_with(format_: Format, where: str) -> None:
+    """SchemaError now, before anything starts, if the format's schema cannot be read; ``where`` says whose it is."""
+    try:
+        if isinstance(format_, Json):
+            format_.struct()
+        elif isinstance(format_, Avro):
+            format_.check()
+    except SchemaError as error:
+        raise SchemaError(f"{where}: {error}") from None

@@ -1,0 +1,101 @@
+"""Watches the queries of a job until they end: progress is shown and published, a stop is clean, a failure one sentence.
+
+Clean means: the batch in flight ends, and only then the query is stopped. What a query does after its last commit (the
+next batch may just have been planned) is done again when it resumes, as after any crash.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ottla.common.errors import KafkaError
+from ottla.spark.pipeline.batch_progress import BatchProgress
+from ottla.spark.pipeline.failures import sentence_of
+from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.progress_display import ProgressDisplay
+from ottla.spark.pipeline.progress_publisher import ProgressPublisher
+from ottla.spark.pipeline.stop_request import StopRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+_POLL_S: Final = 0.2
+_STOP_POLL_S: Final = 0.02
+_PATIENCE_S: Final = 120.0
+"""How long a stop waits for the batch in flight."""
+
+
+class PipelineFailedError(KafkaError):
+    """A query of the job failed; the message says which and why."""
+
+
+class Supervisor:
+    """Runs with the queries of one job: made → ``watch`` → ended."""
+
+    def __init__(
+        self,
+        job: Job,
+        stop: StopRequest,
+        *,
+        display: ProgressDisplay | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stop = stop
+        self._display = display or ProgressDisplay()
+        self._publisher = ProgressPublisher(job, uuid.uuid4().hex[:12])
+        self._clock = clock
+        self._seen: dict[str, tuple[int, str]] = {}
+
+    def watch(self, queries: "Sequence[StreamingQuery]") -> None:
+        """Return when all have ended, or when a stop was asked for and the batches in flight are done.
+
+        PipelineFailedError if one failed; the others are stopped then, too.
+        """
+        try:
+            while any([query.isActive for query in queries]) and not self._stop.wait(_POLL_S):
+                self._report(queries)
+                if self._failed(queries):
+                    break
+            self._end(queries)
+            self._report(queries)
+            failed = self._failed(queries)
+            for query in queries:
+                error = sentence_of(query.exception()) if query in failed else None  # type: ignore[arg-type]
+                self._publisher.publish(query.name, "failed" if error else "stopped", error=error)
+            if failed:
+                first = failed[0]
+                raise PipelineFailedError(f"{first.name} failed: {sentence_of(first.exception())}")  # type: ignore[arg-type]
+        finally:
+            self._display.close()
+            self._publisher.close()
+
+    def _report(self, queries: "Sequence[StreamingQuery]") -> None:
+        for query in queries:
+            for told in query.recentProgress[-8:]:
+                progress = BatchProgress.of(told)
+                mark = (progress.batch_id, progress.timestamp)
+                if mark > self._seen.get(query.name, (-1, "")):
+                    self._seen[query.name] = mark
+                    self._display.show(progress)
+                    self._publisher.publish(query.name, "running", progress)
+
+    def _failed(self, queries: "Sequence[StreamingQuery]") -> "list[StreamingQuery]":
+        return [query for query in queries if not query.isActive and query.exception() is not None]
+
+    def _end(self, queries: "Sequence[StreamingQuery]") -> None:
+        """Stop what still runs, each query between two batches."""
+        deadline = self._clock() + _PATIENCE_S
+        waiting = {query.name: (query, self._batch_of(query)) for query in queries if query.isActive}
+        while waiting:
+            for name, (query, batch_id) in list(waiting.items()):
+                between = not query.status["isTriggerActive"] or self._batch_of(query) != batch_id
+                if between or self._clock() > deadline or not query.isActive:
+                    query.stop()
+                    del waiting[name]
+            if waiting:
+                time.sleep(_STOP_POLL_S)
+
+    def _batch_of(self, query: "StreamingQuery") -> int:
+        last = query.lastProgress
+        return -1 if last is None else last.batchId
