@@ -44,8 +44,9 @@ def spark_session(
     """Start Spark, or give the session that this process has already.
 
     ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"`` and
-    ``"avro"``, which are fetched into the user's cache and switched on. ``conf`` goes before everything that is set here. ``say`` is told
-    what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to standard error.
+    ``"avro"``, which are fetched into the user's cache and switched on. ``conf`` goes before everything that is set
+    here. ``say`` is told what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to
+    standard error.
 
     Raises SparkUnavailableError if there is no PySpark, no Java, or a jar cannot be had.
     """

@@ -121,9 +121,12 @@ def struct_of(schema: "str | StructType | None") -> "StructType":
     try:
         if schema.lstrip().startswith("{"):
             return StructType.fromJson(json.loads(schema))
-        return StructType.fromDDL(schema)
+        read = StructType.fromDDL(schema)
     except (PySparkException, ValueError, KeyError, TypeError) as error:
         raise SchemaError(f"the schema {schema!r} cannot be read: {_first_line(error)}") from None
+    if not isinstance(read, StructType):
+        raise SchemaError(f"the schema {schema!r} has no fields: for example 'user string, at timestamp'")
+    return read
 
 
 def _first_line(error: BaseException) -> str:

@@ -24,7 +24,7 @@ from ottla.spark.pipeline.writing import start_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 CHECKPOINTS: Final = "ottla-checkpoints"
 DEAD_LETTERS: Final = "dead-letters"
@@ -112,9 +112,7 @@ def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None
     reads: list[str] = []
     writes: list[str] = []
     for each in pipelines:
-        for source in each.sources:
-            if isinstance(source, Topic) and source.bootstrap_servers is None:
-                reads.append(source.name)
+        reads += [it.name for it in each.sources if isinstance(it, Topic) and it.bootstrap_servers is None]
         if isinstance(each.sink, Topic) and each.sink.bootstrap_servers is None:
             writes.append(each.sink.name)
         if each.dead_letters is not None:
@@ -188,7 +186,7 @@ def _load(path: str) -> ModuleType:
     for other in [name, *(each for each in sys.modules if each not in before)]:
         origin = getattr(sys.modules[other], "__file__", None)
         if origin is not None and str(Path(origin).resolve()).startswith(directory + os.sep):
-            cloudpickle.register_pickle_by_value(sys.modules[other])
+            cloudpickle.register_pickle_by_value(sys.modules[other])  # type: ignore[no-untyped-call]
     return module
 
 

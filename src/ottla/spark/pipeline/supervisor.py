@@ -1,4 +1,4 @@
-"""Watches the queries of a job until they end: progress is shown and published, a stop is clean, a failure one sentence.
+"""Watches the queries of a job until they end: progress is shown and published, a stop is clean, a failure is told.
 
 Clean means: the batch in flight ends, and only then the query is stopped. What a query does after its last commit (the
 next batch may just have been planned) is done again when it resumes, as after any crash.
@@ -18,7 +18,7 @@ from ottla.spark.pipeline.progress_publisher import ProgressPublisher
 from ottla.spark.pipeline.stop_request import StopRequest
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_S: Final = 0.2
 _STOP_POLL_S: Final = 0.02
@@ -53,7 +53,7 @@ class Supervisor:
         PipelineFailedError if one failed; the others are stopped then, too.
         """
         try:
-            while any([query.isActive for query in queries]) and not self._stop.wait(_POLL_S):
+            while any(query.isActive for query in queries) and not self._stop.wait(_POLL_S):
                 self._report(queries)
                 if self._failed(queries):
                     break

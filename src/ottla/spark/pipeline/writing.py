@@ -8,7 +8,7 @@ from ottla.spark.pipeline.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 RECORD_COLUMNS: Final = frozenset({"key", "value", "headers", "topic", "partition", "timestamp"})
 
