@@ -5,7 +5,3 @@ from ottla.common.errors import KafkaError
 
 class SparkUnavailableError(KafkaError):
     """Spark cannot start here: no PySpark, no Java, or a jar that could not be fetched; the message says which."""
-
-
-class DataLossError(KafkaError):
-    """Offsets that were to be read are not in the cluster any more, and ``failOnDataLoss`` is true."""

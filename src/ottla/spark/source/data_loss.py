@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-from ottla.spark.errors import DataLossError
+from ottla.spark.scan.scan_errors import DataLossError
 
 logger = logging.getLogger(__name__)
 
