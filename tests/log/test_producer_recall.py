@@ -13,14 +13,14 @@ from ottla.log import producer_recall
 from ottla.log.log import Log
 from ottla.log.producer_entry import BatchMetadata
 from ottla.records.append_origin import AppendOrigin
-from ottla.records.batch import RecordBatch
+from ottla.records.batch import CRC_POSITION, RecordBatch, patch_offset_and_epoch
 from ottla.records.builder import build_batch
 from ottla.records.control import ControlRecordType, EndTransactionMarker, end_transaction_batch
 from ottla.records.record import SimpleRecord
 from ottla.runtime.inline import run
 from tests.log.log_machine import T0, A, Machine, batch
 from tests.log.partition_disk import NOW_MS, contents_of, open_log
-from tests.log.producer_batches import SEQUENCES
+from tests.log.producer_batches import SEQUENCES, emptied_marker
 from tests.sim.crash_files import CrashPolicy
 
 SMALL = LogConfig(segment_bytes=600, index_interval_bytes=150)
@@ -185,28 +185,32 @@ def test_batches_of_an_earlier_epoch_are_not_recalled(end: End) -> None:
         log.append_as_leader(Sent(9, 1, 5, 1).encoded(), 0)
 
 
-def test_a_marker_of_another_epoch_ends_the_search() -> None:
-    """The epoch went up and down again, by a leader that was wrong: what was before it was forgotten then, too."""
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_marker_of_another_epoch_ends_the_search(emptied: bool) -> None:
+    """The epoch went up and down again, by a leader that was wrong: what was before was forgotten then, too. A marker
+    that compaction has emptied did nothing.
+    """
     machine = Machine()
     log = machine.load(SMALL)
-    forgotten = send(log, 7, 0)
-    replicated = [
-        end_transaction_batch(
-            EndTransactionMarker(ControlRecordType.COMMIT, 0), timestamp=NOW_MS, producer_id=7, producer_epoch=1
-        ),
-        Sent(7, 0, 1, 1).encoded(),
-        Sent(7, 0, 2, 1).encoded(),
-    ]
-    for one in replicated:
-        one[:8] = log.log_end_offset.to_bytes(8, "big")
-        one[12:16] = bytes(4)
-        log.append_as_follower(one, 0)
+    first = send(log, 7, 0)
+    marker = end_transaction_batch(
+        EndTransactionMarker(ControlRecordType.COMMIT, 0), timestamp=NOW_MS, producer_id=7, producer_epoch=1
+    )
+    if emptied:
+        marker = bytearray(emptied_marker(7, 1, 0).bytes)
+        marker[CRC_POSITION : CRC_POSITION + 4] = RecordBatch(marker).compute_crc().to_bytes(4, "big")
+    for replicated in (marker, Sent(7, 0, 1, 1).encoded(), Sent(7, 0, 2, 1).encoded()):
+        patch_offset_and_epoch(replicated, 0, log.log_end_offset, 0)
+        log.append_as_follower(replicated, 0)
     before = known(log, 7)
     log = killed(machine, log)
     check_duplicate(log, Sent(7, 0, 1, 1, offset=2))
+    if emptied:
+        check_duplicate(log, first)
+    else:
+        with pytest.raises(OutOfOrderSequenceError):
+            log.append_as_leader(first.encoded(), 0)
     assert known(log, 7) == before
-    with pytest.raises(OutOfOrderSequenceError):
-        log.append_as_leader(forgotten.encoded(), 0)
 
 
 def test_batches_below_the_start_of_the_log_are_recalled_while_they_are_there() -> None:
@@ -306,26 +310,33 @@ def test_stretches_that_are_read_are_joined(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("at", "found"),
-    [(70, 2), (11, 1), (8, 1), (16, 1), (7, 1)],
-    ids=["records", "length", "long length", "magic", "offset"],
+    ("number", "at", "flip", "found"),
+    [
+        (2, 70, 0x7F, 2),
+        (2, 11, 0x7F, 1),
+        (2, 8, 0x7F, 1),
+        (2, 16, 0x7F, 1),
+        (2, 7, 0x7F, 1),
+        (3, 7, 0x02, 1),
+        (3, 11, 0x02, 1),
+    ],
+    ids=["records", "length", "great length", "magic", "offset raised", "offset lowered", "length of the last"],
 )
-def test_damage_ends_the_search(at: int, found: int) -> None:
+def test_damage_ends_the_search(number: int, at: int, flip: int, found: int) -> None:
     """A batch that cannot be read is not acknowledged; where headers do not lead on, nothing before is found either."""
     machine = Machine()
     log = machine.load()
-    sent = [send(log, 7, number) for number in range(5)]
+    sent = [send(log, 7, sequence) for sequence in range(5)]
     log = stopped(machine, log)
-    position = log.segments.active.find_batch(2)
-    assert position is not None
+    damaged = log.segments.active.find_batch(number)
+    assert damaged is not None
     file = log.segments.active.log_file
-    [byte] = file.pread(1, position.position + at)
-    file.pwrite(bytes([byte ^ 0x7F]), position.position + at)
-    with pytest.raises(OutOfOrderSequenceError):
-        log.append_as_leader(sent[2].encoded(), 0)
-    assert len(known(log, 7)) == found
-    with pytest.raises(OutOfOrderSequenceError):
-        log.append_as_leader(sent[1].encoded(), 0)
+    [byte] = file.pread(1, damaged.position + at)
+    file.pwrite(bytes([byte ^ flip]), damaged.position + at)
+    for sequence in (number, number - 1):
+        with pytest.raises(OutOfOrderSequenceError):
+            log.append_as_leader(sent[sequence].encoded(), 0)
+        assert len(known(log, 7)) == found
     assert send(log, 7, 5).offset == 5
 
 

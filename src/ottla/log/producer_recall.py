@@ -93,7 +93,7 @@ def _backwards(segments: LogSegments, offset: int) -> Iterator[_Stored]:
             start = _indexed_before(segment, end, stretch, bytes_left)
             if start is None:
                 return
-            read = _walk(segment, start, end, offset, batches_left)
+            read = _walk(segment, start, end, batches_left)
             if read is None:
                 return
             yield from reversed(read)
@@ -119,8 +119,8 @@ def _indexed_before(segment: LogSegment, end: int, stretch: int, stretch_max: in
         stretch *= 2
 
 
-def _walk(segment: LogSegment, start: int, end: int, offset: int, batches_max: int) -> list[_Stored] | None:
-    """The batches of a stretch; None if they are too many, or do not lead from its start to its end and ``offset``."""
+def _walk(segment: LogSegment, start: int, end: int, batches_max: int) -> list[_Stored] | None:
+    """The batches of a stretch; None if they are too many, or what should be a header is none."""
     found: list[_Stored] = []
     position, next_offset = start, segment.base_offset
     chunk, chunk_position = b"", start
@@ -141,4 +141,4 @@ def _walk(segment: LogSegment, start: int, end: int, offset: int, batches_max: i
         found.append(_Stored(batch, segment, position))
         position += batch.size_in_bytes
         next_offset = batch.next_offset
-    return found if position == end and next_offset <= offset else None
+    return found
