@@ -1,7 +1,7 @@
 """``Consumer.arrow``: everything ``poll`` does, with columns for records."""
 
 from collections.abc import AsyncGenerator
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.consumer_core import ConsumerCore
@@ -9,6 +9,10 @@ from ottla.clients.consumer.record_errors import CorruptFetchError
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import RecordBatch
+
+if TYPE_CHECKING:
+    from ottla.clients.consumer.arrow_columns import ColumnBuilder
+    from ottla.clients.consumer.arrow_rows import RowBuilder
 
 BYTES_MAX: Final = 64 * 1024 * 1024
 """No further batch is added to an Arrow batch with so many bytes: its positions are int32."""
@@ -42,7 +46,7 @@ class MakeBuilder(Protocol):
         """``bytes_hint``: how many bytes of records will come, as far as that is known."""
 
 
-def builder_class() -> MakeBuilder:
+def builder_class() -> "type[ColumnBuilder | RowBuilder]":
     """The best builder for what is installed, ready to be used; ImportError without pyarrow."""
     try:
         from ottla.clients.consumer.arrow_columns import ColumnBuilder, compile_all

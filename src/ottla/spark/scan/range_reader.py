@@ -1,0 +1,76 @@
+"""A task's ranges of offsets as Arrow batches in Spark's types: the executor's side of every read."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Final
+
+from ottla.clients.consumer.arrow_reader import read_arrow
+from ottla.clients.consumer.arrow_schema import Layout
+from ottla.clients.consumer.completed_fetch import CompletedFetch
+from ottla.clients.consumer.record_errors import CorruptFetchError
+from ottla.runtime.loop_thread import LoopTask
+from ottla.spark.columns import arrow_schema_of
+from ottla.spark.scan.builders import BUILDERS
+from ottla.spark.scan.client_pool import POOL, PooledClient
+from ottla.spark.scan.fetch_settings import FetchSettings
+from ottla.spark.scan.offset_range import OffsetRange
+from ottla.spark.scan.range_fetcher import Handed, RangeFetcher
+from ottla.spark.scan.scan_errors import CorruptBatchError
+from ottla.spark.scan.scan_options import ScanOptions
+
+if TYPE_CHECKING:
+    import pyarrow
+
+BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
+"""No further row is added to an Arrow batch with so many bytes of keys and values."""
+_PATIENCE_S: Final = 5.0
+
+
+def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterator[pyarrow.RecordBatch]":
+    """All records of the ranges, each exactly once; those of a partition in their order.
+
+    The next fetches are on their way while a batch is used. What cannot be read raises a KafkaError with a sentence
+    for people; records that are gone only do so if ``fail_on_data_loss``.
+    """
+    wanted = [each for each in ranges if each.start_offset < each.end_offset]
+    if not wanted:
+        return
+    max_rows = options.max_batch_rows
+    layout = Layout(arrow_schema_of(options.columns))
+    with POOL.client(options.client) as client:
+        scan = _Scan(client, wanted, FetchSettings.of(options, client.config))
+        try:
+            make_builder = BUILDERS.choose(sum(each.end_offset - each.start_offset for each in wanted), layout)
+            for fetch in scan:
+                try:
+                    while (batch := read_arrow(fetch, max_rows, make_builder, max_bytes=BATCH_BYTES_MAX)) is not None:
+                        yield batch
+                except CorruptFetchError as error:
+                    raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error
+        finally:
+            scan.close()
+
+
+class _Scan:
+    """What a task sees of its fetcher, which lives on the client's loop."""
+
+    def __init__(self, client: PooledClient, ranges: Sequence[OffsetRange], settings: FetchSettings) -> None:
+        self._loop = client.loop
+        self._out: SimpleQueue[Handed] = SimpleQueue()
+        self._fetcher = RangeFetcher(client.cluster, ranges, settings, self._out)
+        self._task: LoopTask[None] = self._loop.submit(self._fetcher.run())
+
+    def __iter__(self) -> Iterator[CompletedFetch]:
+        while (handed := self._out.get()) is not None:
+            if isinstance(handed, BaseException):
+                raise handed
+            size_in_bytes = handed.size_in_bytes
+            yield handed
+            del handed
+            self._loop.call_soon(partial(self._fetcher.released, size_in_bytes))
+
+    def close(self) -> None:
+        """End it, wherever it is."""
+        if not self._task.has_ended:
+            self._task.cancel(_PATIENCE_S)
