@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from ottla.spark.columns import schema_of
+from ottla.spark.plain_errors import plainly
 from ottla.spark.source.source_options import parse_source_options
 
 if TYPE_CHECKING:
@@ -29,28 +30,33 @@ class OttlaDataSource(DataSource):
         """The word after ``format``."""
         return "ottla"
 
+    @plainly
     def schema(self) -> "StructType":
         """The columns of a reader; what is wrong with its options whether it is a batch or a stream is found here."""
         return schema_of(parse_source_options(self.options).columns)
 
+    @plainly
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """For ``spark.read``."""
         from ottla.spark.source.batch_reader import make_reader
 
         return make_reader(self.options, schema)
 
+    @plainly
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """For ``spark.readStream``."""
         from ottla.spark.source.stream_reader import make_stream_reader
 
         return make_stream_reader(self.options, schema)
 
+    @plainly
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":  # noqa: ARG002 - Spark's signature
         """For ``df.write``; a topic cannot be overwritten, so both save modes append."""
         from ottla.spark.sink.batch_writer import make_writer
 
         return make_writer(self.options, schema)
 
+    @plainly
     def streamWriter(  # noqa: N802 - Spark's name
         self,
         schema: "StructType",

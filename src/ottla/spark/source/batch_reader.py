@@ -7,6 +7,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.common.errors import InvalidConfigError
 from ottla.spark.columns import schema_of
+from ottla.spark.plain_errors import plainly
 from ottla.spark.source.batch_ranges import clipped
 from ottla.spark.source.cluster_offsets import missing_error
 from ottla.spark.source.data_loss import report_losses
@@ -44,6 +45,7 @@ class OttlaReader(DataSourceReader):
         self._options = options
         self._scan = options.scan_options()
 
+    @plainly
     def partitions(self) -> list[ScanTask]:
         """Ask the cluster what there is, and plan. Raises KafkaError in one sentence."""
         options = self._options

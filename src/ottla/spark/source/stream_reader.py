@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ottla.spark.plain_errors import plainly
 from ottla.spark.source.batch_ranges import gone
 from ottla.spark.source.batch_reader import check_schema
 from ottla.spark.source.cluster_offsets import missing_error
@@ -62,6 +63,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __reduce__(self) -> tuple[Any, ...]:
         return OttlaStreamReader, (self._options,)
 
+    @plainly
     def initialOffset(self) -> Nested:  # noqa: N802 - Spark's name
         """Where the query begins; the same at every call."""
         initial = self._state.initial
@@ -88,6 +90,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(self._options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
+    @plainly
     def latestOffset(self, start: Nested, limit: ReadLimit) -> Nested:  # noqa: N802
         """Where the next batch ends. All up to ``start`` has been processed, so that is what a group is shown."""
         begun = offsets_of(start)
@@ -113,6 +116,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The ends of all partitions, for the query's progress: what is between them and its end is the lag."""
         return nested_of(self._latest) if self._latest else None
 
+    @plainly
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """The run ends with what there is now."""
         client = self._connected()
@@ -121,6 +125,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise error
         self._state.target = client.latest()
 
+    @plainly
     def partitions(self, start: Nested, end: Nested) -> list[ScanTask]:
         """The tasks of a batch; raises DataLossError if what it should read is gone."""
         begun, ended = offsets_of(start), offsets_of(end)
