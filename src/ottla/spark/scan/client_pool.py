@@ -9,6 +9,7 @@ from typing import Final
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.config.client_configs import ConsumerConfig
 from ottla.runtime.loop_thread import LoopThread
+from ottla.spark.scan.freed_memory import keep_freed_memory
 
 IDLE_CLIENTS_MAX: Final = 4
 IDLE_MAX_S: Final = 120.0
@@ -81,6 +82,7 @@ class ClientPool:
             client = self._clients.get(key)
             if client is None:
                 if self._loop is None:
+                    keep_freed_memory()
                     self._loop = LoopThread("ottla-scan")
                 client = self._clients[key] = PooledClient(key, self._loop)
             client.users += 1
