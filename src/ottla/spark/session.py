@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.failures import sentence_of
 from ottla.spark.jars import AVRO, DELTA, Coordinate, Say, find_jars
 from ottla.spark.java import find_java_home
+from ottla.spark.shipping import SHIP, check_executors, check_master, pack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,8 +53,9 @@ def spark_session(
     Raises SparkUnavailableError if there is no PySpark, no Java, or a jar cannot be had.
     """
     settings = session_settings(app_name, master=master, conf=conf, packages=packages, say=say)
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkRuntimeError
+    from pyspark.errors import PySparkException, PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
@@ -66,7 +69,13 @@ def spark_session(
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SparkUnavailableError(f"Spark did not start: {sentence_of(error)}") from error
+    if not is_local(settings["spark.master"]):
+        check_executors(session, say)
+    return session
 
 
 def session_settings(
@@ -84,11 +93,18 @@ def session_settings(
         raise SparkUnavailableError("PySpark is not installed: pip install 'ottla[spark]'") from None
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = java_home
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     master = master or conf.get("spark.master") or LOCAL
     settings = {"spark.app.name": app_name, "spark.master": master, **_DEFAULTS}
     if is_local(master):
         settings |= _LOOPBACK
+    else:
+        check_master(master)
+        shipment = pack([name for name in conf.get(SHIP, "").split(",") if name])
+        settings |= shipment.settings(conf)
+        # Workers that the driver starts are of the executors' Python, too, and may be as bare.
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [shipment.directory, os.environ.get("PYTHONPATH")]))
     if "delta" in packages:
         settings |= _DELTA
     jars = [jar for name in packages if name in PACKAGES for jar in find_jars(name, PACKAGES[name], java_home, say)]
@@ -98,6 +114,8 @@ def session_settings(
     if others:
         settings["spark.jars.packages"] = ",".join(others)
     for key, value in conf.items():
+        if key == "spark.executorEnv.PYTHONPATH" and key in settings:
+            continue  # it is behind ours
         both = key in _LISTS and value and settings.get(key)
         settings[key] = f"{settings[key]},{value}" if both else value
     return settings

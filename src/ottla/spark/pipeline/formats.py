@@ -130,7 +130,7 @@ def struct_of(schema: "str | StructType | None") -> "StructType":
 
 
 def _first_line(error: BaseException) -> str:
-    from ottla.spark.pipeline.failures import sentence_of
+    from ottla.spark.failures import sentence_of
 
     return sentence_of(error)
 

@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from ottla.common.errors import KafkaError
+from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import DeclarationError, Pipeline
 from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.engine import log_path, spark_of
-from ottla.spark.pipeline.failures import sentence_of
 from ottla.spark.pipeline.formats import Avro, Raw, check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import check_topics

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ottla.common.errors import KafkaError
+from ottla.spark.failures import sentence_of
 from ottla.spark.pipeline.batch_progress import BatchProgress
-from ottla.spark.pipeline.failures import sentence_of
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.progress_display import ProgressDisplay
 from ottla.spark.pipeline.progress_publisher import ProgressPublisher
