@@ -9,6 +9,7 @@ from ottla.clients.admin.admin_part import AdminPart
 from ottla.clients.admin.ask import AT_COORDINATOR, Ask, Leader, TransactionCoordinator, codes, keyed
 from ottla.clients.admin.results import check, outcome
 from ottla.clients.errors import UnknownServerError
+from ottla.clients.producer.prepared_transaction import PreparedTransaction
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
@@ -17,6 +18,7 @@ from ottla.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from ottla.protocol.messages.describe_transactions import TransactionState as StateMessage
+from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -31,7 +33,15 @@ _MARKER_RETRIES = codes(
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
+_END_RETRIES = codes(
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+)
 _DURATION_VERSION, _PATTERN_VERSION = 1, 2
+_END_VERSION_MAX_V1 = 4
+"""Later ones are for transactions of version 2."""
 _NO_DURATION = -1
 _UNKNOWN_ID = -1
 
@@ -161,6 +171,38 @@ class TransactionsPart(AdminPart):
                 found[key] = replace(each, coordinator_id=coordinator.id)
         return found
 
+    async def end_transactions(
+        self,
+        transactions: Iterable[PreparedTransaction],
+        *,
+        committed: bool,
+        timeout_ms: int | None = None,
+    ) -> dict[str, KafkaError | None]:
+        """Commit or abort transactions that their producers prepared (``Producer.prepare_transaction``).
+
+        By transactional id, None for those that are ended now or were before, in the same way. An error of the others
+        says that the transaction is not open any more, or not this producer's: ``describe_transactions`` tells more.
+        """
+        prepared = {each.transactional_id: each for each in transactions}
+
+        def request(keys: Sequence[str], _: int) -> EndTxnRequest:
+            transactional_id, producer_id, producer_epoch, _v2 = prepared[keys[0]]
+            return EndTxnRequest(
+                transactional_id=transactional_id,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                committed=committed,
+            )
+
+        found: dict[str, KafkaError | None] = {}
+        for is_v2, max_version in ((True, None), (False, _END_VERSION_MAX_V1)):
+            keys = [key for key, each in prepared.items() if each.is_v2 is is_v2]
+            ask = Ask(
+                keys, TransactionCoordinator, request, ended_transaction, _END_RETRIES, max_version, one_by_one=True
+            )
+            found |= await self._ask(ask, timeout_ms, raise_errors=False)
+        return found
+
     async def abort_transaction(self, spec: AbortTransactionSpec, *, timeout_ms: int | None = None) -> None:
         """Write an abort marker into a partition by force: for a transaction that its coordinator has forgotten.
 
@@ -204,6 +246,11 @@ def _description(state: StateMessage) -> TransactionDescription:
         state.transaction_start_time_ms if state.transaction_start_time_ms >= 0 else None,
         frozenset(TopicPartition(topic.topic, index) for topic in state.topics for index in topic.partitions),
     )
+
+
+def ended_transaction(response: EndTxnResponse, asked: Sequence[str]) -> dict[str, KafkaError | None]:
+    """Read whether a transaction has ended as it should."""
+    return {asked[0]: outcome(response.error_code, None, None)}
 
 
 def abort_request(spec: AbortTransactionSpec) -> WriteTxnMarkersRequest:

@@ -13,6 +13,7 @@ from ottla.clients.producer.batch_outcome import RecordMetadata
 from ottla.clients.producer.delivery import Delivery
 from ottla.clients.producer.interceptors import Interceptors, ProducerInterceptor, ProducerRecord
 from ottla.clients.producer.partitioner import PartitionerFunction, named_partitioner, partition_for_key
+from ottla.clients.producer.prepared_transaction import PreparedTransaction
 from ottla.clients.producer.producer_core import ProducerCore, producer_state
 from ottla.clients.producer.record_appender import RecordAppender
 from ottla.clients.producer.record_fields import (
@@ -187,9 +188,8 @@ class Producer:
 
     async def partitions_for(self, topic: str) -> list["PartitionMetadata"]:
         """The topic's partitions and their leaders; raises what ``send`` raises for a topic."""
-        core = self._core
-        await core.wait_for_topic(topic, None, core.monotonic_ms() + core.config.max_block_ms)
-        return core.cluster.metadata.partitions_for(topic)
+        await self._core.wait_for_topic(topic, None, self._core.monotonic_ms() + self._core.config.max_block_ms)
+        return self._core.cluster.metadata.partitions_for(topic)
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -209,6 +209,10 @@ class Producer:
     async def commit_transaction(self) -> None:
         """Make all that was sent visible at once; raises what spoiled the transaction, which is then to be aborted."""
         await self._transactional().commit_transaction(self._core.config.max_block_ms)
+
+    async def prepare_transaction(self) -> PreparedTransaction | None:
+        """Send what is left and leave the transaction for somebody else to end (see the class); None if it is empty."""
+        return await self._transactional().prepare_transaction(self._core.config.max_block_ms)
 
     async def abort_transaction(self) -> None:
         """Let nobody who reads committed records see anything that was sent."""
@@ -230,10 +234,7 @@ class Producer:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
     ) -> None:
         """Commit a consumer's offsets if, and only if, the transaction is; ``consumer.group_metadata()`` names it."""
-        given = {
-            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for partition, offset in offsets.items()
-        }
+        given = {tp: OffsetAndMetadata(each) if isinstance(each, int) else each for tp, each in offsets.items()}
         await self._transactional().send_offsets(given, group_metadata, self._core.config.max_block_ms)
 
     def _transactional(self) -> TransactionCoordination:

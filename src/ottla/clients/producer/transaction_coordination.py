@@ -10,6 +10,7 @@ from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.clients.errors import IllegalStateError, KafkaTimeoutError, TransactionAbortedError
 from ottla.clients.producer import transaction_requests as requests
 from ottla.clients.producer.idempotence import NO_PRODUCER, ProducerIdAndEpoch
+from ottla.clients.producer.prepared_transaction import PreparedTransaction
 from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.clients.producer.transaction_manager import TransactionManager, TransactionState
 from ottla.clients.producer.transaction_requests import Offsets
@@ -78,6 +79,12 @@ class TransactionCoordination:
     async def commit_transaction(self, timeout_ms: int) -> None:
         """Send what is left, and commit; raises what spoiled the transaction, which is then to be aborted."""
         await self._perform("commit_transaction", self._commit, timeout_ms)
+
+    async def prepare_transaction(self, timeout_ms: int) -> PreparedTransaction | None:
+        """Send what is left, and leave the transaction open; raises what spoiled it, which is then to be aborted."""
+        await self._perform("prepare_transaction", self._prepare, timeout_ms)
+        manager = self._manager
+        return PreparedTransaction(self._id, *manager.producer, manager.is_v2) if manager.needs_end else None
 
     async def abort_transaction(self, timeout_ms: int) -> None:
         """Fail what was not sent, and abort."""
@@ -167,6 +174,15 @@ class TransactionCoordination:
         await self._drained()
         manager.require_no_error()
         await self._end(committed=True)
+
+    async def _prepare(self) -> None:
+        manager = self._manager
+        await _settled(self._offsets)
+        manager.begin_commit()
+        self._wake_sender()
+        await self._drained()
+        manager.require_no_error()
+        manager.prepared()
 
     async def _abort(self) -> None:
         self._manager.begin_abort()

@@ -2,6 +2,9 @@
 
     UNINITIALIZED → INITIALIZING → READY ⇄ IN_TRANSACTION → COMMITTING or ABORTING → READY
 
+A transaction that somebody else will end is PREPARED instead: all of it is in the log, it stays open, and this producer
+can only be initialized anew (COMMITTING → PREPARED → INITIALIZING).
+
 An error that spoils the transaction makes it ABORTABLE_ERROR, from which only an abort leads on; FATAL_ERROR is for
 good. Under version 1 of transactions a partition is added at the coordinator before anything is sent to it, and the
 producer asks for its next epoch itself after an error (ABORTING → INITIALIZING → READY). Under version 2 (KIP-890) the
@@ -30,6 +33,7 @@ class TransactionState(Enum):
     READY = "ready"
     IN_TRANSACTION = "in a transaction"
     COMMITTING = "committing"
+    PREPARED = "prepared for somebody else to end"
     ABORTING = "aborting"
     ABORTABLE_ERROR = "failed, to be aborted"
     FATAL_ERROR = "failed for good"
@@ -41,7 +45,8 @@ _TRANSITIONS: Final = {
     _S.INITIALIZING: (_S.READY, _S.ABORTABLE_ERROR, _S.UNINITIALIZED),
     _S.READY: (_S.IN_TRANSACTION,),
     _S.IN_TRANSACTION: (_S.COMMITTING, _S.ABORTING, _S.ABORTABLE_ERROR),
-    _S.COMMITTING: (_S.READY, _S.INITIALIZING, _S.ABORTABLE_ERROR),
+    _S.COMMITTING: (_S.READY, _S.INITIALIZING, _S.ABORTABLE_ERROR, _S.PREPARED),
+    _S.PREPARED: (_S.INITIALIZING,),
     _S.ABORTING: (_S.READY, _S.INITIALIZING),
     _S.ABORTABLE_ERROR: (_S.ABORTING, _S.ABORTABLE_ERROR, _S.UNINITIALIZED),
     _S.FATAL_ERROR: (),
@@ -146,6 +151,7 @@ class TransactionManager(IdempotentProducer):
         """The user has called init_transactions."""
         self.require_no_error()
         self._move(_S.INITIALIZING, "init_transactions")
+        self._forget_transaction()
 
     def initialized(self, producer: ProducerIdAndEpoch) -> None:
         """The coordinator gave us an id and an epoch; all sequences begin anew."""
@@ -206,6 +212,10 @@ class TransactionManager(IdempotentProducer):
         self.error = None
         self._new = {}
 
+    def prepared(self) -> None:
+        """All is in the log; the transaction is out of this producer's hands, open as it is."""
+        self._move(_S.PREPARED, "prepare_transaction")
+
     @property
     def needs_end(self) -> bool:
         """Whether the coordinator knows of the transaction, and so has to be told of its end."""
@@ -218,6 +228,9 @@ class TransactionManager(IdempotentProducer):
             self.reset_sequences()
         self._move(_S.INITIALIZING if self.needs_epoch_bump else _S.READY, "the end of a transaction")
         self.error = None
+        self._forget_transaction()
+
+    def _forget_transaction(self) -> None:
         self._is_started = False
         self._new, self._being_added, self._added = {}, {}, {}
 

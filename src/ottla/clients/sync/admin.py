@@ -136,6 +136,7 @@ class Admin:
 
     list_transactions = blocking(AsyncAdmin.list_transactions)
     describe_transactions = blocking(AsyncAdmin.describe_transactions)
+    end_transactions = blocking(AsyncAdmin.end_transactions)
     abort_transaction = blocking(AsyncAdmin.abort_transaction)
 
     elect_leaders = blocking(AsyncAdmin.elect_leaders)

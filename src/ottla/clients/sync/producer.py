@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ottla.clients.consumer.group_metadata import ConsumerGroupMetadata
     from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
     from ottla.clients.producer.batch_delivery import BatchDelivery as AsyncBatchDelivery
+    from ottla.clients.producer.prepared_transaction import PreparedTransaction
     from ottla.clients.sync.batch_delivery import BatchDelivery
     from ottla.common.topic_partition import TopicPartition
 
@@ -148,6 +149,10 @@ class Producer:
     def commit_transaction(self) -> None:
         """As the asyncio client's."""
         self._run(self._producer.commit_transaction)
+
+    def prepare_transaction(self) -> "PreparedTransaction | None":
+        """As the asyncio client's."""
+        return self._run(self._producer.prepare_transaction)
 
     def abort_transaction(self) -> None:
         """As the asyncio client's."""

@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
+from ottla.spark.sink.commit_protocol import CommitProtocol
 from ottla.spark.sink.plain_sink import write_plainly
 from ottla.spark.sink.sink_options import SinkOptions, parse_sink_options
 from ottla.spark.sink.sink_schema import SinkColumns, check_schema
@@ -16,12 +17,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql.types import StructType
 
-
-@dataclass
-class RowsWritten(WriterCommitMessage):
-    """What a task reports that wrote at least once."""
-
-    rows_count: int
+_BATCH_ID = 0
 
 
 class PlainBatchWriter(DataSourceArrowWriter):
@@ -36,10 +32,55 @@ class PlainBatchWriter(DataSourceArrowWriter):
         return RowsWritten(write_plainly(iterator, self._options, self._columns))
 
 
+class ExactlyOnceBatchWriter(DataSourceArrowWriter):
+    """All or nothing: what tasks wrote becomes visible when the driver commits, or never."""
+
+    def __init__(self, options: SinkOptions, columns: SinkColumns, write_id: str) -> None:
+        self._options = options
+        self._columns = columns
+        self._write_id = write_id
+
+    def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
+        """In a task."""
+        from ottla.spark.sink.transactional_sink import TaskPlace, write_in_transaction
+
+        place = TaskPlace(self._write_id, self._write_id, _BATCH_ID)
+        return TransactionWritten(write_in_transaction(iterator, self._options, self._columns, place), self._write_id)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """In a process of the driver, when all tasks are done."""
+        from ottla.spark.sink.driver_cache import DRIVERS
+
+        transactions = transactions_in(messages)[1]
+        if transactions:
+            DRIVERS.run(self._options, self._protocol().commit(self._write_id, _BATCH_ID, transactions))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """In a process of the driver, when a task or the commit has failed."""
+        from ottla.spark.sink.driver_cache import DRIVERS
+
+        steps = self._protocol().abort(self._write_id, _BATCH_ID, transactions_in(messages)[1])
+        DRIVERS.run(self._options, steps)
+
+    def _protocol(self) -> CommitProtocol:
+        return CommitProtocol(self._options.sink_id, _new_id, forgets=True)
+
+
 def make_writer(options: Mapping[str, str], schema: "StructType") -> DataSourceArrowWriter:
     """The writer of a query; InvalidConfigError or another KafkaError, in one sentence, if it cannot work."""
-    parsed = parse_sink_options(options, write_id=uuid.uuid4().hex[:16])
+    write_id = _new_id()
+    parsed = parse_sink_options(options, write_id=write_id)
     columns = check_schema(schema, parsed.topic, keeps_timestamps=parsed.keeps_timestamps)
     if parsed.topic is not None:
         require_topic(parsed.producer, parsed.topic)
-    return PlainBatchWriter(parsed, columns)
+    if not parsed.exactly_once:
+        return PlainBatchWriter(parsed, columns)
+    if not parsed.sink_id.endswith(write_id):  # a name that an earlier write may have had
+        from ottla.spark.sink.driver_cache import DRIVERS
+
+        DRIVERS.run(parsed, CommitProtocol(parsed.sink_id, _new_id).recover())
+    return ExactlyOnceBatchWriter(parsed, columns, write_id)
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex

@@ -19,8 +19,10 @@ Key = tuple[tuple[str, str], ...]
 class ProducerCache:
     """Open producers of this process. One that a task left with an error is closed, so that the next begins anew."""
 
-    def __init__(self, make: Callable[[Mapping[str, str]], Producer] = Producer) -> None:
+    def __init__(self, make: Callable[[Mapping[str, str]], Producer] = Producer, *, patience_ms: int = 0) -> None:
+        """``patience_ms`` is how long a failed task's producer may take to close, and abort its transaction."""
         self._make = make
+        self._patience_ms = patience_ms
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._idle: OrderedDict[Key, Producer] = OrderedDict()
@@ -40,7 +42,7 @@ class ProducerCache:
         try:
             yield producer
         except BaseException:
-            producer.close(timeout_ms=0)
+            producer.close(timeout_ms=self._patience_ms)
             raise
         self._give_back(key, producer)
 

@@ -2,28 +2,19 @@
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla.clients.sync import Producer
 from ottla.common.topic_partition import TopicPartition
 from ottla.spark.sink.record_tables import tables_by_topic
 from ottla.spark.sink.sink_schema import SinkColumns
+from ottla.spark.sink.task_transaction import Written
 
 if TYPE_CHECKING:
     import pyarrow
 
     from ottla.clients.producer.batch_delivery import BatchMetadata
     from ottla.clients.sync.batch_delivery import BatchDelivery
-
-
-class Written(NamedTuple):
-    """What a task wrote into a partition; others may have written between its offsets, which are -1 if unknown."""
-
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    records_count: int
 
 
 class TableSender:
