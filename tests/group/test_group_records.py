@@ -5,11 +5,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ottla.common.uuid import Uuid
+from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.coordinator.record_serde import RecordSerde, UnknownRecordTypeError
 from ottla.group import record_helpers as helpers
+from ottla.group.offset_commit_record import OffsetCommitRecord
+from ottla.group.offsets.offset_and_metadata import OffsetAndMetadata
 from ottla.group.record_encoding import encode_group_record
 from ottla.group.records import (
     RECORD_TYPES,
@@ -21,6 +25,7 @@ from ottla.group.records import (
     OffsetCommitValue,
 )
 from tests.apache.schemas import Comparison, read_schemas
+from tests.group.offsets_world import OffsetsWorld
 from tests.oracle import Oracle
 from tests.random_messages import random_message
 
@@ -79,7 +84,7 @@ def test_a_member_that_speaks_the_consumer_protocol_says_so() -> None:
 
 
 def test_offsets_are_written_in_the_version_that_holds_them() -> None:
-    plain = helpers.new_offset_commit_record(
+    plain = OffsetCommitRecord(
         "g", "t", 1, offset=7, leader_epoch=3, metadata="m", commit_timestamp_ms=5, topic_id=TOPIC_ID
     )
     assert plain == CoordinatorRecord(
@@ -87,7 +92,7 @@ def test_offsets_are_written_in_the_version_that_holds_them() -> None:
         OffsetCommitValue(offset=7, leader_epoch=3, metadata="m", commit_timestamp=5, topic_id=TOPIC_ID),
         4,
     )
-    expiring = helpers.new_offset_commit_record(
+    expiring = OffsetCommitRecord(
         "g",
         "t",
         1,
@@ -101,6 +106,52 @@ def test_offsets_are_written_in_the_version_that_holds_them() -> None:
     assert expiring.version == 1
     assert SERDE.decode(*SERDE.encode(expiring)).value == OffsetCommitValue(
         offset=7, metadata="m", commit_timestamp=5, expire_timestamp=900
+    )
+
+
+TEXT = st.text(max_size=200) | st.integers(125, 129).map(lambda length: "x" * length)
+INT32, INT64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+OFFSETS = st.builds(
+    OffsetCommitRecord,
+    TEXT,
+    TEXT,
+    INT32,
+    INT64,
+    INT32,
+    TEXT,
+    INT64,
+    st.just(-1) | INT64,
+    st.just(ZERO_UUID) | st.binary(min_size=16, max_size=16).map(Uuid),
+)
+
+
+@given(record=OFFSETS)
+def test_an_offset_is_encoded_as_its_messages_are(record: OffsetCommitRecord) -> None:
+    messages = CoordinatorRecord(record.key, record.value, record.version)
+    assert record == messages
+    assert (
+        encode_group_record(record) == SERDE.encode(record) == SERDE.encode(messages) == encode_group_record(messages)
+    )
+
+
+@given(record=OFFSETS, producer_id=st.sampled_from([-1, 5]))
+def test_an_offset_is_replayed_as_its_messages_are(record: OffsetCommitRecord, producer_id: int) -> None:
+    one, other = OffsetsWorld(), OffsetsWorld()
+    one.manager.replay_committed_offset(9, producer_id, record)
+    other.manager.replay_offset_commit(9, producer_id, record.key, record.value)
+    for world in (one, other):
+        assert list(world.groups.groups) == [record.group_id]
+        world.manager.replay_end_transaction_marker(producer_id, committed=True)
+    (kept,) = one.manager.offsets
+    assert [kept] == list(other.manager.offsets)
+    assert OffsetAndMetadata.unpack(kept[3]) == OffsetAndMetadata(
+        committed_offset=record.offset,
+        leader_epoch=record.leader_epoch,
+        metadata=record.metadata,
+        commit_timestamp_ms=record.commit_timestamp_ms,
+        expire_timestamp_ms=record.expire_timestamp_ms,
+        topic_id=record.topic_id,
+        record_offset=9,
     )
 
 
@@ -154,7 +205,7 @@ class _Member:
 
 def _one_of_each() -> list[CoordinatorRecord]:
     return [
-        helpers.new_offset_commit_record("g", "t", 1, offset=7, topic_id=TOPIC_ID),
+        OffsetCommitRecord("g", "t", 1, offset=7, topic_id=TOPIC_ID),
         helpers.new_offset_commit_tombstone_record("g", "t", 1),
         helpers.new_empty_group_metadata_record("g", 12),
         helpers.new_group_metadata_tombstone_record("g"),

@@ -9,7 +9,8 @@ from ottla.common.errors import KafkaError
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group.expiration import TIMER_KEY
 from ottla.group.group import GroupType
-from ottla.group.record_helpers import new_group_metadata_record, new_offset_commit_record
+from ottla.group.offset_commit_record import OffsetCommitRecord
+from ottla.group.record_helpers import new_group_metadata_record
 from ottla.group.records import RECORD_TYPES, LegacyOffsetCommitKey, LegacyOffsetCommitValue
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup
@@ -229,7 +230,7 @@ def test_offsets_and_groups_survive_a_reload() -> None:
 
 def test_an_offset_may_come_before_its_group_in_a_compacted_log() -> None:
     world = World()
-    offset = new_offset_commit_record(GROUP, "t", 0, offset=3)
+    offset = OffsetCommitRecord(GROUP, "t", 0, offset=3)
     group = new_group_metadata_record(
         GROUP,
         protocol_type="consumer",

@@ -166,7 +166,7 @@ def test_commits(version: int) -> None:
 def test_the_short_cut_of_a_commit_leaves_refusals_to_the_handler(version: int, denied: Denied) -> None:
     body = memoryview(encode(commit_request(), version))
     request: Any = SimpleNamespace(header=context(version).header, body=body)
-    assert not offset_commit.commit_single(Services(denied), request)  # type: ignore[arg-type]
+    assert not offset_commit.commit_plain(Services(denied), request)  # type: ignore[arg-type]
     assert request.body is body
 
 

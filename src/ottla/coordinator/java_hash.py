@@ -1,11 +1,8 @@
 """By which hash code Kafka chooses the partition of a coordinator."""
 
-from functools import lru_cache
-
 from ottla.common.java_hash import string_hash_code
 
 
-@lru_cache(maxsize=4096)  # the same few ids come again and again
 def partition_for(key: str, num_partitions: int) -> int:
     """The partition of ``__consumer_offsets`` or ``__transaction_state`` that an id belongs to."""
     code = string_hash_code(key)

@@ -39,9 +39,9 @@ class RecordSerde:
     @staticmethod
     def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         """Key and value; a tombstone has no value."""
-        key, value, version = record
+        key, value = record.key, record.value
         encoded_key = _encode(key, key.schema.api_key, 0)
-        return encoded_key, None if value is None else _encode(value, version, version)
+        return encoded_key, None if value is None else _encode(value, record.version, record.version)
 
     def decode(self, key: bytes | None, value: bytes | None) -> CoordinatorRecord:
         """The record; UnknownRecordTypeError for one to skip, RecordParseError for one that is broken."""

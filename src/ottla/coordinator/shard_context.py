@@ -69,6 +69,7 @@ class ShardContext(Generic[S]):
         "_clock",
         "_commits",
         "_metrics",
+        "_next_append",
         "_writer",
         "leader_epoch",
         "shard",
@@ -99,6 +100,8 @@ class ShardContext(Generic[S]):
         self._clock = clock
         self._metrics = metrics
         self._commits = CommitQueue(partial(writer.await_committed, topic_partition))
+        self._next_append = Uncommitted(self._commits)
+        """Made ahead, since most appends are committed at once and have no need of it."""
 
     # -- transitions --------------------------------------------------------------------------------------------------
 
@@ -266,7 +269,7 @@ class ShardContext(Generic[S]):
         replay: bool,
     ) -> None:
         producer_id, producer_epoch, guard = transaction
-        metrics, uncommitted = self._metrics, Uncommitted(self._commits)
+        metrics, uncommitted = self._metrics, self._next_append
         started_ns = metrics.now_ns()
         offset, is_committed = self._writer.append(
             self.topic_partition, batch, uncommitted.acknowledge, verification_guard=guard
@@ -274,6 +277,7 @@ class ShardContext(Generic[S]):
         metrics.flush.record(metrics.elapsed_us(started_ns))
         if not is_committed:
             self._commits.add(uncommitted, offset + len(records))
+            self._next_append = Uncommitted(self._commits)
         if replay:
             shard = self.shard
             for record in records:

@@ -37,7 +37,7 @@ from ottla.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCom
 from ottla.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ottla.protocol.single_offset_commit import SingleOffsetCommit
+from ottla.protocol.plain_offset_commit import PlainOffsetCommit
 from ottla.runtime.completion import Completion
 from ottla.runtime.completion_chain import gather, recover, then
 
@@ -204,12 +204,12 @@ class GroupCoordinator:
             lambda error: refusals.offset_commit(request, error.code),
         )
 
-    def commit_single_offset(self, commit: SingleOffsetCommit, api_version: int) -> Completion[ErrorCode]:
-        """As ``commit_offsets``, of one partition: its error code."""
+    def commit_plain_offsets(self, commit: PlainOffsetCommit, api_version: int) -> Completion[Sequence[int]]:
+        """As ``commit_offsets``, answered by the code of each partition."""
         return self._shards.write(
             commit.group_id,
-            lambda shard, now_ms: shard.commit_single_offset(commit, api_version, now_ms),
-            lambda error: ErrorCode(error.code),
+            lambda shard, now_ms: shard.commit_plain_offsets(commit, api_version, now_ms),
+            lambda error: [error.code] * commit.num_partitions,
         )
 
     def fetch_offsets(

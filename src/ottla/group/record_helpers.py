@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from ottla.common.uuid import ZERO_UUID, Uuid
+from ottla.common.uuid import Uuid
 from ottla.coordinator.record import CoordinatorRecord
-from ottla.group.offsets.offset_and_metadata import NO_LEADER_EPOCH, NO_TIMESTAMP_MS
 from ottla.group.records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -25,18 +24,12 @@ from ottla.group.records import (
     GroupMetadataValue,
     MemberMetadata,
     OffsetCommitKey,
-    OffsetCommitValue,
     TopicPartition,
     TopicPartitions,
 )
 
-_new: Final = object.__new__
-
 GROUP_METADATA_VALUE_VERSION: Final = 3
 """Version 4 exists, but older brokers could not read it."""
-OFFSET_COMMIT_VALUE_VERSION: Final = 4
-OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY: Final = 1
-"""The only version that has an expiry."""
 
 
 class SubscribingMember(Protocol):
@@ -109,35 +102,6 @@ class AssignedMember(Protocol):
     @property
     def partitions_pending_revocation(self) -> Mapping[Uuid, Mapping[int, int]]:
         """What it has to give up, likewise."""
-
-
-def new_offset_commit_record(
-    group_id: str,
-    topic: str,
-    partition_id: int,
-    *,
-    offset: int,
-    leader_epoch: int = NO_LEADER_EPOCH,
-    metadata: str = "",
-    commit_timestamp_ms: int = 0,
-    expire_timestamp_ms: int = NO_TIMESTAMP_MS,
-    topic_id: Uuid = ZERO_UUID,
-) -> CoordinatorRecord:
-    """A committed offset. The most frequent record by far, so it is made without the constructors' keywords."""
-    key: OffsetCommitKey = _new(OffsetCommitKey)
-    key.group = group_id
-    key.topic = topic
-    key.partition = partition_id
-    value: OffsetCommitValue = _new(OffsetCommitValue)
-    value.offset = offset
-    value.leader_epoch = leader_epoch
-    value.metadata = metadata
-    value.commit_timestamp = commit_timestamp_ms
-    value.expire_timestamp = expire_timestamp_ms
-    value.topic_id = topic_id
-    has_expiry = expire_timestamp_ms != NO_TIMESTAMP_MS
-    version = OFFSET_COMMIT_VALUE_VERSION_WITH_EXPIRY if has_expiry else OFFSET_COMMIT_VALUE_VERSION
-    return tuple.__new__(CoordinatorRecord, (key, value, version))
 
 
 def new_offset_commit_tombstone_record(group_id: str, topic: str, partition_id: int) -> CoordinatorRecord:

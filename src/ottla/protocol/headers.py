@@ -18,6 +18,7 @@ from ottla.protocol.varint import read_uvarint
 M = TypeVar("M", bound=Message)
 
 _FIXED: Final = struct.Struct(">hhih")
+_fixed: Final = _FIXED.unpack_from
 _SIZE: Final = struct.Struct(">i")
 _SIZE_AND_CORRELATION: Final = struct.Struct(">ii")
 
@@ -48,7 +49,7 @@ def flexible_from(api_key: ApiKey) -> int:
 def parse_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
     """The header of a request, and where its body begins; InvalidRequestError if no request can begin like that."""
     try:
-        key, version, correlation_id, length = _FIXED.unpack_from(frame)
+        key, version, correlation_id, length = _fixed(frame)
     except struct.error:
         raise InvalidRequestError(f"a request of {len(frame)} bytes has no room for a header") from None
     api_key = _API_KEYS.get(key)

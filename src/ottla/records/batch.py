@@ -22,6 +22,7 @@ from ottla.common.errors import CorruptRecordError
 Buffer = bytes | bytearray | memoryview
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_unpack_header: Final = HEADER.unpack_from
 HEADER_BYTES: Final = 61
 LOG_OVERHEAD: Final = 12
 """Bytes before and including ``batch_length``: what must be read to know where the next batch begins."""
@@ -98,7 +99,7 @@ class RecordBatch:
         self.buffer = buffer
         self.position = position
         try:
-            header = HEADER.unpack_from(buffer, position)
+            header = _unpack_header(buffer, position)
         except struct.error as error:
             raise CorruptRecordError(
                 f"Record batch is corrupt ({len(buffer) - position} bytes are fewer than its header's {HEADER_BYTES})"

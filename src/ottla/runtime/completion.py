@@ -18,7 +18,7 @@ class Completion(Awaitable[T], Generic[T]):
         self._is_done = False
         self._response: T | None = None
         self._error: KafkaError | None = None
-        self._callbacks: list[Callable[[Completion[T]], None]] = []
+        self._callbacks: list[Callable[[Completion[T]], None]] | None = None
 
     @classmethod
     def done(cls, response: T) -> "Completion[T]":
@@ -55,6 +55,8 @@ class Completion(Awaitable[T], Generic[T]):
         """Call back with this completion when it is done, or now."""
         if self._is_done:
             callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
 
@@ -71,9 +73,10 @@ class Completion(Awaitable[T], Generic[T]):
     def _finish(self) -> None:
         assert not self._is_done, "an operation is answered once"
         self._is_done = True
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback(self)
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            for callback in callbacks:
+                callback(self)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._is_done:

@@ -23,10 +23,6 @@ class ErrorMetrics:
         self._meters: dict[tuple[ApiKey, int], Meter] = {}
         self.produce_none = self._meter(ApiKey.PRODUCE, ErrorCode.NONE)
 
-    def count_one(self, api_key: ApiKey, code: int) -> None:
-        """Count the one code of an answer."""
-        self._meter(api_key, code).value += 1
-
     def count(self, api_key: ApiKey, codes: Sequence[int]) -> None:
         """Count the codes of an answer."""
         none = codes.count(_NONE)

@@ -1,23 +1,36 @@
 """The records of one commit, and the error of each partition that has none."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import ZERO_UUID, Uuid
 from ottla.coordinator.record import CoordinatorRecord
 from ottla.group.group import CommitPartitionValidator
-from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS
-from ottla.group.record_helpers import new_offset_commit_record
+from ottla.group.offset_commit_record import NO_TIMESTAMP_MS, OffsetCommitRecord
+
+_NONE: Final = ErrorCode.NONE
+_TOO_LARGE: Final = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
 class CommittedPartition(Protocol):
     """A partition of an OffsetCommit or TxnOffsetCommit request."""
 
-    partition_index: int
-    committed_offset: int
-    committed_leader_epoch: int
-    committed_metadata: str | None
+    @property
+    def partition_index(self) -> int:
+        """Which one."""
+
+    @property
+    def committed_offset(self) -> int:
+        """Up to where it was read."""
+
+    @property
+    def committed_leader_epoch(self) -> int:
+        """The epoch of the last record read, or -1."""
+
+    @property
+    def committed_metadata(self) -> str | None:
+        """Whatever the client likes."""
 
 
 class OffsetCommitRecords:
@@ -40,50 +53,33 @@ class OffsetCommitRecords:
         validate: CommitPartitionValidator | None,
         *,
         keep_topic_id: bool = True,
-    ) -> list[tuple[int, ErrorCode]]:
+    ) -> list[ErrorCode]:
         """Add the offsets of a topic; returns the code of each partition. What ``validate`` raises ends the commit."""
-        codes = []
+        codes: list[ErrorCode] = []
         kept_id = topic_id if keep_topic_id else ZERO_UUID
         for partition in partitions:
             index = partition.partition_index
-            metadata = partition.committed_metadata or ""
-            if self.is_too_large(metadata):
-                codes.append((index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+            metadata = partition.committed_metadata
+            if metadata and _java_length(metadata) > self._metadata_max:
+                codes.append(_TOO_LARGE)
                 continue
             if validate is not None:
                 validate(topic, topic_id, index)
-            self.add_offset(
-                topic,
-                kept_id,
-                index,
-                offset=partition.committed_offset,
-                leader_epoch=partition.committed_leader_epoch,
-                metadata=metadata,
+            self.records.append(
+                OffsetCommitRecord(
+                    self._group_id,
+                    topic,
+                    index,
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    metadata or "",
+                    self._now_ms,
+                    self._expire_ms,
+                    kept_id,
+                )
             )
-            codes.append((index, ErrorCode.NONE))
+            codes.append(_NONE)
         return codes
-
-    def is_too_large(self, metadata: str) -> bool:
-        """Whether there is more metadata with an offset than is allowed, as Java counts it."""
-        return _java_length(metadata) > self._metadata_max
-
-    def add_offset(
-        self, topic: str, topic_id: Uuid, partition: int, *, offset: int, leader_epoch: int, metadata: str
-    ) -> None:
-        """Add an offset about which nothing is wrong."""
-        self.records.append(
-            new_offset_commit_record(
-                self._group_id,
-                topic,
-                partition,
-                offset=offset,
-                leader_epoch=leader_epoch,
-                metadata=metadata,
-                commit_timestamp_ms=self._now_ms,
-                expire_timestamp_ms=self._expire_ms,
-                topic_id=topic_id,
-            )
-        )
 
 
 def _java_length(text: str) -> int:

@@ -1,6 +1,6 @@
 """The offsets of all groups of a shard: who may commit them, and what their records mean."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
@@ -14,8 +14,9 @@ from ottla.group.classic.state import ClassicGroupState
 from ottla.group.group import CommitPartitionValidator
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
+from ottla.group.offset_commit_record import NO_TIMESTAMP_MS, OffsetCommitRecord
 from ottla.group.offsets.commit_records import OffsetCommitRecords
-from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS, pack, record_offset_of
+from ottla.group.offsets.offset_and_metadata import pack, record_offset_of
 from ottla.group.offsets.pending import PendingTransactionalOffsets
 from ottla.group.offsets.store import OffsetStore
 from ottla.group.records import (
@@ -37,9 +38,8 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ottla.protocol.single_offset_commit import SingleOffsetCommit
+from ottla.protocol.plain_offset_commit import PlainOffsetCommit
 
-_NONE: Final = ErrorCode.NONE
 _NO_PRODUCER_ID: Final = -1
 _DEFAULT_RETENTION_TIME_MS: Final = -1
 _TIMESTAMP_MAX_MS: Final = (1 << 63) - 1
@@ -101,8 +101,12 @@ class OffsetMetadataManager:
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    OffsetCommitResponsePartition(partition_index=index, error_code=code)
-                    for index, code in commit.add(topic.name, topic.topic_id, topic.partitions, validate)
+                    OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+                    for partition, code in zip(
+                        topic.partitions,
+                        commit.add(topic.name, topic.topic_id, topic.partitions, validate),
+                        strict=True,
+                    )
                 ],
             )
             for topic in request.topics
@@ -110,10 +114,10 @@ class OffsetMetadataManager:
         self._metrics.offset_commits.value += len(commit.records)
         return CoordinatorResult(commit.records, OffsetCommitResponse(topics=topics))
 
-    def commit_single_offset(
-        self, commit: SingleOffsetCommit, api_version: int, now_ms: int
-    ) -> CoordinatorResult[ErrorCode]:
-        """OffsetCommit of one partition, whose error code is the answer. The topic has both name and id."""
+    def commit_plain_offsets(
+        self, commit: PlainOffsetCommit, api_version: int, now_ms: int
+    ) -> CoordinatorResult[Sequence[int]]:
+        """OffsetCommit, answered by the code of each partition. The topics have both name and id."""
         validate = self._validate_offset_commit(
             commit.group_id,
             commit.member_id,
@@ -122,22 +126,13 @@ class OffsetMetadataManager:
             api_version,
             now_ms,
         )
-        records = OffsetCommitRecords(commit.group_id, self._config.offset_metadata_max_bytes, now_ms)
-        if records.is_too_large(commit.metadata):
-            return CoordinatorResult((), ErrorCode.OFFSET_METADATA_TOO_LARGE)
-        topic, topic_id, partition = commit.topic, commit.topic_id, commit.partition
-        if validate is not None:
-            validate(topic, topic_id, partition)
-        records.add_offset(
-            topic,
-            topic_id,
-            partition,
-            offset=commit.offset,
-            leader_epoch=commit.leader_epoch,
-            metadata=commit.metadata,
-        )
-        self._metrics.offset_commits.value += 1
-        return CoordinatorResult(records.records, _NONE)
+        offsets = OffsetCommitRecords(commit.group_id, self._config.offset_metadata_max_bytes, now_ms)
+        codes: list[ErrorCode] = []
+        for topic in commit.topics:
+            codes += offsets.add(topic.name, topic.topic_id, topic.partitions, validate)
+        records = offsets.records
+        self._metrics.offset_commits.value += len(records)
+        return CoordinatorResult(records, codes)
 
     def commit_transactional_offset(
         self, request: TxnOffsetCommitRequest, api_version: int, now_ms: int
@@ -159,9 +154,10 @@ class OffsetMetadataManager:
         for topic in request.topics:
             name = topic.name
             topic_id = ZERO_UUID if validate is None else self._topic_id(name)
+            codes = commit.add(name, topic_id, topic.partitions, validate, keep_topic_id=False)
             partitions = [
-                TxnOffsetCommitResponsePartition(partition_index=index, error_code=code)
-                for index, code in commit.add(name, topic_id, topic.partitions, validate, keep_topic_id=False)
+                TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+                for partition, code in zip(topic.partitions, codes, strict=True)
             ]
             topics.append(TxnOffsetCommitResponseTopic(name=name, partitions=partitions))
         self._metrics.offset_commits.value += len(commit.records)
@@ -222,9 +218,33 @@ class OffsetMetadataManager:
             self.offsets.remove(group_id, topic, partition)
             self.pending.remove(group_id, topic, partition)
             return
+        packed = pack(
+            value.offset,
+            record_offset,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.leader_epoch,
+            value.topic_id,
+            value.metadata,
+        )
+        self._keep(producer_id, group_id, topic, partition, packed)
+
+    def replay_committed_offset(self, record_offset: int, producer_id: int, record: OffsetCommitRecord) -> None:
+        """As ``replay_offset_commit``, for a record that was only just written and is no message."""
+        packed = pack(
+            record.offset,
+            record_offset,
+            record.commit_timestamp_ms,
+            record.expire_timestamp_ms,
+            record.leader_epoch,
+            record.topic_id,
+            record.metadata,
+        )
+        self._keep(producer_id, record.group_id, record.topic, record.partition, packed)
+
+    def _keep(self, producer_id: int, group_id: str, topic: str, partition: int, packed: bytes) -> None:
         if group_id not in self._groups.groups:
             self._groups.get_or_create_simple_group(group_id)
-        packed = pack(value, record_offset)
         if producer_id == _NO_PRODUCER_ID:
             self.offsets.put(group_id, topic, partition, packed)
         else:

@@ -10,8 +10,9 @@ from ottla.coordinator.result import CoordinatorResult
 from ottla.group.group import Group
 from ottla.group.group_store import GroupStore
 from ottla.group.metrics import GroupMetrics
+from ottla.group.offset_commit_record import NO_TIMESTAMP_MS
 from ottla.group.offsets.manager import OffsetMetadataManager
-from ottla.group.offsets.offset_and_metadata import NO_TIMESTAMP_MS, OffsetAndMetadata, timestamps_ms
+from ottla.group.offsets.offset_and_metadata import OffsetAndMetadata, timestamps_ms
 from ottla.group.record_helpers import new_offset_commit_tombstone_record
 from ottla.protocol.messages.offset_delete import (
     OffsetDeleteRequest,

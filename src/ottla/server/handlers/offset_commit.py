@@ -1,7 +1,7 @@
 """OffsetCommit 2–10: a group has read so far; from version 10 on topics are named by their ids.
 
 Partitions that the client may not read, or that do not exist, have an error each; the coordinator sees the others.
-A commit of one partition, if nothing is out of the ordinary about it, takes a short cut.
+A commit about which nothing is out of the ordinary takes a short cut.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -22,10 +22,10 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ottla.protocol.single_offset_commit import (
-    SingleOffsetCommit,
-    read_single_offset_commit,
-    write_single_offset_commit_response,
+from ottla.protocol.plain_offset_commit import (
+    PlainOffsetCommit,
+    read_plain_offset_commit,
+    write_plain_offset_commit_response,
 )
 from ottla.runtime.completion import Completion
 from ottla.runtime.completion_chain import then
@@ -72,40 +72,41 @@ def handle(
     return then(services.group_coordinator.commit_offsets(context, body), refused.merged_with)
 
 
-def commit_single(services: BrokerServices, request: Request) -> bool:
-    """Commit one offset of a partition that exists, for a client that may; returns whether it was that."""
+def commit_plain(services: BrokerServices, request: Request) -> bool:
+    """Commit offsets of partitions that exist, for a client that may; returns whether it was that."""
     header = request.header
-    commit = read_single_offset_commit(request.body, header.api_version)
+    version = header.api_version
+    commit = read_plain_offset_commit(request.body, version)
     if commit is None:
         return False
-    topics = services.metadata.image.topics
-    by_id = header.api_version >= _BY_TOPIC_ID
-    image = topics.by_id.get(commit.topic_id) if by_id else topics.topic(commit.topic)
     authorize = services.authorizer.authorize
-    if (
-        image is None
-        or commit.partition not in image.partitions
-        or not authorize(request, _READ, _GROUP, commit.group_id)
-        or not authorize(request, _READ, _TOPIC, image.name)
-    ):
+    if not authorize(request, _READ, _GROUP, commit.group_id):
         return False
-    commit.topic, commit.topic_id = image.name, image.id
-    completion = services.group_coordinator.commit_single_offset(commit, header.api_version)
+    topics = services.metadata.image.topics
+    for topic in commit.topics:
+        image = topics.by_id.get(topic.topic_id) if version >= _BY_TOPIC_ID else topics.by_name.get(topic.name)
+        if image is None or not authorize(request, _READ, _TOPIC, image.name):
+            return False
+        known = image.partitions
+        for partition in topic.partitions:
+            if partition.partition_index not in known:
+                return False
+        topic.name, topic.topic_id = image.name, image.id
+    completion = services.group_coordinator.commit_plain_offsets(commit, version)
     if completion.is_done:
-        _answer_single(services, request, commit, completion)
+        _answer_plain(services, request, commit, completion)
     else:
         request.release_buffer()
-        completion.add_done_callback(lambda done: _answer_single(services, request, commit, done))
+        completion.add_done_callback(lambda done: _answer_plain(services, request, commit, done))
     return True
 
 
-def _answer_single(
-    services: BrokerServices, request: Request, commit: SingleOffsetCommit, done: Completion[ErrorCode]
+def _answer_plain(
+    services: BrokerServices, request: Request, commit: PlainOffsetCommit, done: Completion[Sequence[int]]
 ) -> None:
-    code = done.result()
-    services.errors.count_one(_OFFSET_COMMIT, code)
-    correlation_id = request.header.correlation_id
-    request.send((write_single_offset_commit_response(correlation_id, commit.topic_field, commit.partition, code),))
+    codes = done.result()
+    services.errors.count(_OFFSET_COMMIT, codes)
+    request.send((write_plain_offset_commit_response(request.header.correlation_id, commit.topics, codes),))
 
 
 def _resolve(services: BrokerServices, topic: OffsetCommitRequestTopic, by_id: bool) -> TopicImage | None:
@@ -167,4 +168,4 @@ def error_response(body: OffsetCommitRequest, error: KafkaError) -> OffsetCommit
     return refusals.offset_commit(body, error.code)
 
 
-APIS: Final = (Api(ApiKey.OFFSET_COMMIT, 2, 10, handle, error_response=error_response, short_cut=commit_single),)
+APIS: Final = (Api(ApiKey.OFFSET_COMMIT, 2, 10, handle, error_response=error_response, short_cut=commit_plain),)
