@@ -1,11 +1,11 @@
-# make run      a broker on localhost:9092        make test   everything that guards a change
+# make run      a broker on localhost:9092, a demo of Spark on it    make test   everything that guards a change
 # make bench    benchmark tables                  make setup  .venv with locked dependencies (called by the others)
 # make chaos    200 kills of a log and of a broker, 50 of each kind of copier; KILLS=n, SEED=n   (make test has short runs)
 # make spark    the long runs of Spark: clusters, kills, millions of records            (make test has short ones)
 # make interop  what asks Apache Kafka, alone, and its half of the tests that run against both
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
-# ~/.cache/ottla for the Java and the Apache Kafka that the tests compare with). make run keeps its data in ottla-data.
+# ~/.cache/ottla for Java, jars and the Apache Kafka that the tests compare with). make run keeps its data in ottla-data and ottla-demo.
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -26,7 +26,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@touch $@
 
 run: setup
-	@$(BIN)/python -m ottla server --log-level WARNING
+	@$(BIN)/python -m ottla server --log-level WARNING --demo
 
 lint: setup
 	$(BIN)/ruff check .

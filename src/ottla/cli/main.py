@@ -47,6 +47,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Spark": {
         "pipeline": "run data pipelines between topics and tables",
+        "demo": "show the main job: click events, pipelines, a topic and a Delta table",
     },
     "Help": {
         "doctor": "find out why a cluster cannot be reached, or what is wrong with it",

@@ -12,6 +12,7 @@ from ottla.cli.arguments import command_parser
 
 COMMANDS: Final[Mapping[str, str]] = {
     "run": "run the pipelines that a Python file declares",
+    "land": "write a topic to a Delta or Parquet table, exactly once",
 }
 """Each is a module ``ottla.cli.pipeline_NAME`` with ``add_arguments(parser)`` and ``run(options) -> exit code``."""
 

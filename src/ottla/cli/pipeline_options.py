@@ -4,9 +4,10 @@ A command adds the options with ``add_job`` and makes its Job with ``job_of``.
 """
 
 import argparse
+import os
 import re
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 
 from ottla.cli.arguments import require
 from ottla.cli.connection import BOOTSTRAP_SERVERS, add_connection, client_properties
@@ -59,11 +60,20 @@ def job_of(options: argparse.Namespace, default_name: str) -> "Job":
         client=client,
         master=options.master,
         conf=dict(_setting(each) for each in options.conf),
-        checkpoint=getattr(options, "checkpoint", None),
+        checkpoint=absolute(getattr(options, "checkpoint", None)),
         progress_topic=progress_topic or None,
         once=getattr(options, "once", False),
         log=options.log,
     )
+
+
+@overload
+def absolute(path: str) -> str: ...
+@overload
+def absolute(path: None) -> None: ...
+def absolute(path: str | None) -> str | None:
+    """A path in full, for it names the same wherever the command is started; the URL of a file system as it is."""
+    return path if path is None or "://" in path else os.path.abspath(path)
 
 
 def _setting(text: str) -> tuple[str, str]:

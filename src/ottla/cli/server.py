@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from ottla.cli.arguments import command_parser
@@ -27,6 +28,7 @@ from ottla.server.storage import format_if_new
 logger = logging.getLogger(__name__)
 
 _GC_THRESHOLD: Final = 10_000
+_DEMO_PATIENCE_S: Final = 60
 DEFAULT_DATA_DIRECTORY: Final = "ottla-data"
 DEFAULTS: Final[Mapping[str, str]] = {
     "process.roles": "broker,controller",
@@ -55,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--override", action="append", default=[], metavar="k=v", help="a property that goes before those of FILE"
     )
+    made.add_argument("--demo", action="store_true", help="run `ottla demo` beside it")
     made.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return made
 
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         properties = read_properties(options.file, options.override)
         config = KafkaConfig.from_props(properties, warn=options.file is not None)  # our defaults need no warning
-        return asyncio.run(_run(config, format_new=options.file is None))
+        return asyncio.run(_run(config, format_new=options.file is None, demo=options.demo))
     except (KafkaError, FormatterError, OSError, ValueError) as error:
         tell("server", message_of(error))
         return 1
@@ -89,7 +92,7 @@ def read_properties(file: str | None, overrides: Sequence[str]) -> dict[str, str
     return properties
 
 
-async def _run(config: KafkaConfig, *, format_new: bool) -> int:
+async def _run(config: KafkaConfig, *, format_new: bool, demo: bool) -> int:
     raise_open_files_limit()
     if format_new:
         runtime = AsyncioRuntime()
@@ -108,10 +111,30 @@ async def _run(config: KafkaConfig, *, format_new: bool) -> int:
     _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
     if format_new:
         _say(HINTS.format(address=node.bootstrap_servers, directory=config.log.log_dirs[0]))
+    show = await _start_demo(node.bootstrap_servers) if demo else None
     await stopping.wait()
     logger.info("Stopping")
+    if show is not None:  # it ends while it can still be served
+        await _stop_demo(show)
     await node.stop()
     return 0 if node.fault is None else 1
+
+
+async def _start_demo(bootstrap_servers: str) -> asyncio.subprocess.Process:
+    """A process of its own, which ends with this one: its standard input does."""
+    line = (sys.executable, "-m", "ottla", "demo", "--bootstrap-server", bootstrap_servers, "--until-input-ends")
+    return await asyncio.create_subprocess_exec(*line, stdin=asyncio.subprocess.PIPE)
+
+
+async def _stop_demo(show: asyncio.subprocess.Process) -> None:
+    if show.returncode is None:
+        with suppress(ProcessLookupError):
+            show.terminate()
+        try:
+            await asyncio.wait_for(show.wait(), _DEMO_PATIENCE_S)
+        except TimeoutError:
+            show.kill()
+            await show.wait()
 
 
 def _settle_garbage_collector() -> None:

@@ -152,7 +152,7 @@ def check_executors(session: "SparkSession", say: Say) -> None:
         there = found.get("platform", here)
         if there != here:
             raise SparkUnavailableError(
-                f"the executors' Python is {' '.join(there)} and this one is {' '.join(here)}: name one of the same kind "
+                f"the executors' Python is {' '.join(there)} and here {' '.join(here)}: name one of the same kind "
                 "on the executors with --conf spark.pyspark.python=PATH"
             )
         if found["error"]:

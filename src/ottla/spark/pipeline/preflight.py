@@ -12,10 +12,12 @@ _TIMEOUTS: Final = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10
 """Shorter than Kafka's minute: somebody looks at the terminal."""
 
 
-def check_topics(job: Job, *, reads: Sequence[str], writes: Iterable[str] = (), say: Say) -> dict[str, int]:
+def check_topics(
+    job: Job, *, reads: Sequence[str], writes: Iterable[str] = (), new_partitions: int | None = None, say: Say
+) -> dict[str, int]:
     """Look for the topics, and return how many partitions each of ``reads`` has.
 
-    Topics of ``writes`` that are missing are created, with as many partitions as the largest of ``reads``.
+    Topics of ``writes`` that are missing are created, with ``new_partitions`` or as many as the largest of ``reads``.
     KafkaTimeoutError if no broker answers, UnknownTopicOrPartitionError for a topic that is not there to be read.
     """
     from ottla.clients.admin.topics import NewTopic
@@ -30,11 +32,19 @@ def check_topics(job: Job, *, reads: Sequence[str], writes: Iterable[str] = (), 
         partitions = {name: len(topic.partitions) for name, topic in described.items()}
         missing = [name for name in dict.fromkeys(writes) if name not in there]
         if missing:
-            count = max(partitions.values(), default=-1)
+            count = new_partitions or max(partitions.values(), default=-1)
             admin.create_topics([NewTopic(name, num_partitions=count) for name in missing])
             for name in missing:
                 say(f"created the topic {name}" + (f" with {count} partitions" if count > 0 else ""))
     return partitions
+
+
+def cluster_id(job: Job) -> str:
+    """The id of the cluster, which the broker answers with."""
+    from ottla.clients.sync import Admin
+
+    with Admin({**_TIMEOUTS, **job.admin_properties()}) as admin:
+        return str(admin.describe_cluster().cluster_id)
 
 
 def missing_sentence(name: str, there: Sequence[str], servers: str) -> str:

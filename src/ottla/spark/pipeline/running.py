@@ -3,10 +3,10 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.common.errors import KafkaError
 from ottla.spark.failures import sentence_of
@@ -14,7 +14,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import DeclarationError, Pipeline
 from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.engine import log_path, spark_of
-from ottla.spark.pipeline.formats import Avro, Raw, check_with
+from ottla.spark.pipeline.formats import Avro, Format, Raw, check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -35,62 +35,97 @@ def run_file(path: str, job: Job, *, only: Sequence[str], say: Say) -> int:
     return run_pipelines(chosen(load_pipelines(path), only, path), job, say=say)
 
 
-def run_pipelines(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> int:
-    """Run these pipelines on one session until they end or a stop is asked for."""
+def run_pipelines(
+    pipelines: Sequence[Pipeline], job: Job, *, say: Say, on_start: Callable[[], None] = lambda: None
+) -> int:
+    """Run these pipelines on a session of their own until they end or a stop is asked for."""
     check_declared(pipelines, job, say=say)
-    with StopRequest() as stop, spark_of(job, packages=packages_of(pipelines), say=say) as spark:
-        queries: list[StreamingQuery] = []
-        try:
-            check_schemas(pipelines)
-            for each in pipelines:
-                queries += start_pipeline(spark, each, job)
-            say(f"running {', '.join(each.name for each in pipelines)}; stop with Ctrl-C")
-            Supervisor(job, stop).watch(queries)
-        except PipelineFailedError as error:
-            raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-        finally:
-            for query in queries:
-                query.stop()
+    with spark_of(job, packages=packages_of(pipelines), say=say) as spark, StopRequest() as stop:
+        run_on(spark, pipelines, job, stop, say=say, on_start=on_start)
     return stop.exit_code if job.once else 0
 
 
-def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "list[StreamingQuery]":
-    """Start the queries of a pipeline: its own, and one a source for dead letters."""
+def run_on(
+    spark: "SparkSession",
+    pipelines: Sequence[Pipeline],
+    job: Job,
+    stop: StopRequest,
+    *,
+    say: Say,
+    on_start: Callable[[], None] = lambda: None,
+) -> None:
+    """Run these pipelines, which ``check_declared`` found good, on a session that stays."""
+    queries: list[StreamingQuery] = []
+    try:
+        check_schemas(pipelines)
+        queries.extend(start_pipeline(spark, each, job) for each in pipelines)
+        queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
+        say(f"running {', '.join(each.name for each in pipelines)}" + ("" if job.once else "; stop with Ctrl-C"))
+        on_start()
+        Supervisor(job, stop).watch(queries)
+    except PipelineFailedError as error:
+        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "StreamingQuery":
+    """Start the query of a pipeline; PipelineFailedError if Spark finds that it cannot work."""
     from pyspark.errors import PySparkException
 
-    base = f"{job.checkpoint or os.path.abspath(f'{CHECKPOINTS}/{job.name}')}/{declared.name}"
     try:
         frames = [frame_of(spark, job, declared, source) for source in declared.sources]
-        result = declared(*frames)
-        queries = [
-            start_query(
-                result,
-                declared.sink,
-                job,
-                name=declared.name,
-                checkpoint=base,
-                every=declared.every,
-                output_mode=declared.output_mode,
-            )
-        ]
-        if declared.dead_letters is not None:
-            for source in declared.sources:
-                if isinstance(source, Topic) and not isinstance(source.value, Raw):
-                    name = f"{declared.name}.{DEAD_LETTERS}" + (f".{source.name}" if len(declared.sources) > 1 else "")
-                    queries.append(
-                        start_query(
-                            letters_of(spark, job, source),
-                            Topic(declared.dead_letters, bootstrap_servers=source.bootstrap_servers),
-                            job,
-                            name=name,
-                            checkpoint=f"{base}.{DEAD_LETTERS}/{source.name}",
-                            every=declared.every,
-                            output_mode="append",
-                        )
-                    )
+        return start_query(
+            declared(*frames),
+            declared.sink,
+            job,
+            name=declared.name,
+            checkpoint=checkpoint_of(job, declared.name),
+            every=declared.every,
+            output_mode=declared.output_mode,
+        )
     except PySparkException as error:
         raise PipelineFailedError(f"pipeline {declared.name} cannot start: {sentence_of(error)}") from error
-    return queries
+
+
+class LetterBox(NamedTuple):
+    """Where the bad records of a topic go; ``name`` is that of the query that brings them there."""
+
+    name: str
+    source: Topic
+    dead_letters: str
+    every: str
+
+
+def letter_boxes(pipelines: Sequence[Pipeline]) -> list[LetterBox]:
+    """One for each topic that has dead letters: pipelines that read it by the same format share one. Pure."""
+    found: dict[tuple[str, str | None, Format, str], LetterBox] = {}
+    for each in pipelines:
+        for source in each.sources:
+            if each.dead_letters is not None and isinstance(source, Topic) and not isinstance(source.value, Raw):
+                same = (source.name, source.bootstrap_servers, source.value, each.dead_letters)
+                name = f"{each.name}.{DEAD_LETTERS}.{source.name}"
+                found.setdefault(same, LetterBox(name, source, each.dead_letters, each.every))
+    return list(found.values())
+
+
+def start_letters(spark: "SparkSession", box: LetterBox, job: Job) -> "StreamingQuery":
+    """Start to bring dead letters to their topic."""
+    return start_query(
+        letters_of(spark, job, box.source),
+        Topic(box.dead_letters, bootstrap_servers=box.source.bootstrap_servers),
+        job,
+        name=box.name,
+        checkpoint=checkpoint_of(job, box.name),
+        every=box.every,
+        output_mode="append",
+    )
+
+
+def checkpoint_of(job: Job, query: str) -> str:
+    """Where a query keeps how far it is."""
+    return f"{job.checkpoint or os.path.abspath(f'{CHECKPOINTS}/{job.name}')}/{query}"
 
 
 def frame_of(spark: "SparkSession", job: Job, declared: Pipeline, source: Topic | Table) -> "DataFrame":

@@ -1,0 +1,89 @@
+"""What a landing is: the topic, the table, and how the one becomes the other. Kept with the table, and pure.
+
+The first run writes it down; each later run must say the same or nothing at all, so that a table never changes its
+shape halfway, and a topic is never landed twice in one table.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Self
+
+from ottla.common.errors import KafkaError
+
+DIRECTORY: Final = "_ottla"
+DOCUMENT: Final = "landing.json"
+_VERSION: Final = 1
+PARTITIONINGS: Final = ("hour", "day", "month", "none")
+TABLE_FORMATS: Final = ("delta", "parquet")
+VALUES: Final = ("json", "avro", "raw")
+_WORDS: Final = {
+    "topic": "the topic",
+    "table_format": "the format",
+    "value": "the kind of values",
+    "schema": "the schema",
+    "confluent": "the framing of Avro values",
+    "partition_by": "the partitioning",
+    "time_field": "the time field",
+    "checkpoint": "the checkpoint",
+}
+
+
+class LandingError(KafkaError):
+    """A table that cannot be landed in so; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """How a topic is landed in a table; ``schema`` is empty until it is known, and for raw values."""
+
+    topic: str
+    table_format: str
+    value: str
+    partition_by: str
+    time_field: str | None
+    checkpoint: str
+    schema: str = ""
+    confluent: bool = False
+
+    def document(self) -> str:
+        """As it is written down."""
+        return json.dumps({"version": _VERSION, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def parse(cls, text: str, path: str) -> Self:
+        """What ``document`` wrote; LandingError if it is something else."""
+        try:
+            document = json.loads(text)
+            version = document.pop("version")
+            if version != _VERSION:
+                raise LandingError(f"{path} was landed by a newer Ottla (its document has version {version})")
+            return cls(**document)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise LandingError(f"{path}/{DIRECTORY}/{DOCUMENT} cannot be understood") from None
+
+    def resumed_from(self, earlier: "Landing", path: str) -> "Landing":
+        """The landing where ``earlier`` has been: the same, with its schema; LandingError if they differ."""
+        mine = self if self.schema else replace(self, schema=earlier.schema)
+        for name, words in _WORDS.items():
+            was, now = getattr(earlier, name), getattr(mine, name)
+            if was != now:
+                raise LandingError(
+                    f"{words} of the table {path} was {_short(was)} and cannot become {_short(now)}: "
+                    "land in another directory"
+                )
+        return mine
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) < 80 else text[:79] + "…"
+
+
+def partition_columns(partition_by: str) -> tuple[str, ...]:
+    """The columns that a table is partitioned by."""
+    return {
+        "hour": ("kafka_date", "kafka_hour"),
+        "day": ("kafka_date",),
+        "month": ("kafka_month",),
+        "none": (),
+    }[partition_by]
