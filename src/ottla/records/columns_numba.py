@@ -55,13 +55,13 @@ def _big_endian(buffer: Bytes, position: int, size: int) -> int:
 
 @compiled
 def scan_batches(  # noqa: PLR0917 - compiled functions take positional arguments
-    buffer: Bytes, position: int, end: int, rows_max: int, transactional: bool, found: Rows
+    buffer: Bytes, position: int, end: int, rows_enough: int, rows_max: int, transactional: bool, found: Rows
 ) -> int:
     """Note the batches from ``position`` on that can be read together; how many those are.
 
     That ends at the first that is compressed unlike those before it, of another format, made of control records or
-    empty, of a transaction (unless ``transactional``), or would bring more than ``rows_max`` records in all, and where
-    ``found`` is full.
+    empty, of a transaction (unless ``transactional``), or would bring more than ``rows_max`` records in all; after the
+    one that makes ``rows_enough``, and where ``found`` is full.
     """
     rows = 0
     first_codec = -1
@@ -94,6 +94,8 @@ def scan_batches(  # noqa: PLR0917 - compiled functions take positional argument
         batch[CODEC] = codec
         batch[PAYLOAD_START], batch[PAYLOAD_END] = position + _HEADER_BYTES, position + size
         position += size
+        if rows >= rows_enough:
+            return index + 1
     return len(found)
 
 

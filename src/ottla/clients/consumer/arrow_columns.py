@@ -104,8 +104,8 @@ class ColumnBuilder:
         self._ends = np.zeros((3, rows + 1), np.int32)
         self._valid = np.empty((2, rows), np.uint8)
         self._header_starts = np.empty((2, rows), np.int64)
-        self._keys = np.empty(bytes_hint if layout.has_keys else 0, np.uint8)
-        self._values = np.empty(bytes_hint if layout.has_values else 0, np.uint8)
+        self._keys = np.empty(0, np.uint8)
+        self._values = np.empty(0, np.uint8)
         self._header_ends = np.zeros((2, 1), np.int32)
         self._header_valid = np.empty(0, np.uint8)
         self._header_keys = np.empty(0, np.uint8)
@@ -146,10 +146,10 @@ class ColumnBuilder:
         self._note_type(first_row, batch.timestamp_type)
         return rows, None if cursor[READ] == count else int(cursor[NEXT_OFFSET])
 
-    def append_run(self, fetch: CompletedFetch) -> int:
-        """Append the batches that come next and can be read as they stand, many at a time; how many rows that were.
+    def append_run(self, fetch: CompletedFetch, rows_enough: int) -> int:
+        """Append the batches that come next and can be read together; how many rows that were.
 
-        It ends where a batch is damaged, which ``append`` has words for.
+        It ends where there are ``rows_enough`` in all, and where a batch is damaged, which ``append`` has words for.
         """
         run = fetch.next_run()
         if run is None:
@@ -157,8 +157,8 @@ class ColumnBuilder:
         cursor, first_row = self._cursor, self.rows
         payload = _view(run.buffer)
         found = np.empty((min(_RUN_MAX, (run.end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
-        room = self._max_rows - first_row
-        count = scan_batches(payload, run.position, run.end, room, run.with_transactions, found)
+        enough, room = rows_enough - first_row, self._max_rows - first_row
+        count = scan_batches(payload, run.position, run.end, enough, room, run.with_transactions, found)
         if run.check_crcs:
             count = _undamaged(memoryview(run.buffer), found[:count, (START, SIZE, CRC)].tolist())
         if count and found[0, CODEC]:
@@ -278,7 +278,7 @@ def compile_all() -> None:
     """Have numba compile, or load, what a builder calls: seconds the first time, unless it finds its cache."""
     builder = ColumnBuilder(TopicPartition("", 0), 4, 0)
     raw = bytes(build_batch([SimpleRecord(0, None, None, (Header("", None),))] * 2))
-    builder.append_run(CompletedFetch(TopicPartition("", 0), 0, raw))
+    builder.append_run(CompletedFetch(TopicPartition("", 0), 0, raw), 2)
     builder.append(RecordBatch(raw), 0)
     assert builder.finish().num_rows == 4
 
@@ -322,6 +322,6 @@ def _with_room(data: Bytes, used: int, more: int) -> Bytes:
     """The same bytes with room for ``more``."""
     if used + more <= len(data):
         return data
-    larger = np.empty((used + more) * 3 // 2, np.uint8)
+    larger = np.empty((used + more) * 3 // 2 if used else more, np.uint8)
     larger[:used] = data[:used]
     return larger

@@ -29,7 +29,7 @@ class Builder(Protocol):
     def size_in_bytes(self) -> int:
         """How many bytes of keys and values there are."""
 
-    def append_run(self, fetch: CompletedFetch) -> int:
+    def append_run(self, fetch: CompletedFetch, rows_enough: int, /) -> int:
         """Append what can be read many batches at a time, and move the answer on; how many rows that were."""
 
     def append(self, batch: RecordBatch, first_offset: int, until_offset: int, /) -> tuple[int, int | None]:
@@ -59,19 +59,28 @@ def builder_class() -> "type[ColumnBuilder | RowBuilder]":
     return ColumnBuilder
 
 
-def read_arrow(fetch: CompletedFetch, max_rows: int, make_builder: MakeBuilder, *, max_bytes: int = BYTES_MAX) -> Any:
+def read_arrow(
+    fetch: CompletedFetch,
+    max_rows: int,
+    make_builder: MakeBuilder,
+    *,
+    rows_enough: int | None = None,
+    max_bytes: int = BYTES_MAX,
+) -> Any:
     """The next rows of an answer as a pyarrow.RecordBatch; None at its end. Raises CorruptFetchError.
 
+    With ``rows_enough`` it ends at the first batch that makes so many: one that is cut in two is decoded twice.
     A row that reaches ``max_bytes``, or what was decompressed together with it, is the last.
     """
+    enough = max_rows if rows_enough is None else rows_enough
     builder: Builder | None = None
     try:
         while not fetch.is_drained:
             if builder is None:
                 builder = make_builder(fetch.partition, max_rows, fetch.bytes_left)
-            if builder.rows >= max_rows or builder.size_in_bytes >= max_bytes:
+            if builder.rows >= enough or builder.size_in_bytes >= max_bytes:
                 break
-            if builder.append_run(fetch):
+            if builder.append_run(fetch, enough):
                 continue
             batch = fetch.current_batch()
             if batch is None:

@@ -44,7 +44,7 @@ class RowBuilder:
         """How many rows there are."""
         return len(self._records)
 
-    def append_run(self, fetch: CompletedFetch) -> int:  # noqa: ARG002
+    def append_run(self, fetch: CompletedFetch, rows_enough: int) -> int:  # noqa: ARG002
         """See ColumnBuilder; Python has no faster way for many batches than one after the other."""
         return 0
 

@@ -36,15 +36,21 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
     wanted = [each for each in ranges if each.start_offset < each.end_offset]
     if not wanted:
         return
-    max_rows = options.max_batch_rows
     layout = Layout(arrow_schema_of(options.columns))
     with POOL.client(options.client) as client:
         scan = _Scan(client, wanted, FetchSettings.of(options, client.config))
         try:
             make_builder = BUILDERS.choose(sum(each.end_offset - each.start_offset for each in wanted), layout)
+            read = partial(
+                read_arrow,
+                max_rows=options.max_batch_rows,
+                make_builder=make_builder,
+                rows_enough=max(options.max_batch_rows * 2 // 3, 1),
+                max_bytes=BATCH_BYTES_MAX,
+            )
             for fetch in scan:
                 try:
-                    while (batch := read_arrow(fetch, max_rows, make_builder, max_bytes=BATCH_BYTES_MAX)) is not None:
+                    while (batch := read(fetch)) is not None:
                         yield batch
                 except CorruptFetchError as error:
                     raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error
