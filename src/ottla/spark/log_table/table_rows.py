@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ottla.clients.consumer.arrow_columns import ColumnBuilder
+from ottla.clients.consumer.arrow_schema import Layout
 from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import COMPRESSION_MASK, HEADER_BYTES, RecordBatch
@@ -20,7 +21,6 @@ _RECORD_BYTES_MIN: Final = 7
 """A length, attributes, two deltas, no key, no value, no headers."""
 _ANY_OFFSET: Final = -(1 << 63)
 _ROWS_MAX: Final = 1 << 26
-_TIMESTAMP_MS_MAX: Final = ((1 << 63) - 1) // 1000
 _CODECS: Final = tuple(codec.name.lower() for codec in Compression)
 
 
@@ -37,17 +37,18 @@ class _BatchRows(NamedTuple):
 class TableRows:
     """Rows of one piece, collected until somebody takes them; batches are decoded as they come."""
 
-    __slots__ = ("_batches", "_builder", "_damages", "_partition", "_path", "_schema", "_segment")
+    __slots__ = ("_batches", "_builder", "_damages", "_layout", "_partition", "_path", "_schema", "_segment")
 
     def __init__(self, piece: LogPiece, columns: tuple[str, ...]) -> None:
         self._partition = TopicPartition(piece.topic, piece.partition)
         self._path = piece.path
         self._segment = piece.base_offset
         self._schema = table_arrow_schema(columns)
+        self._layout = Layout(pa.schema([field for field in self._schema if field.name not in AUDIT_COLUMNS]))
         self._clear()
 
     def _clear(self) -> None:
-        self._builder = ColumnBuilder(self._partition, _ROWS_MAX, 0)
+        self._builder = ColumnBuilder(self._partition, _ROWS_MAX, 0, self._layout)
         self._batches: list[_BatchRows] = []
         self._damages: list[DamagedBytes | _BatchRows] = []
 
@@ -94,15 +95,9 @@ class TableRows:
         return taken
 
     def _records(self) -> "pa.RecordBatch":
-        decoded = self._builder.finish()
-        rows = decoded.num_rows
-        arrays = []
-        for field in self._schema:
-            if field.name in AUDIT_COLUMNS:
-                arrays.append(self._audit(field, rows))
-            else:
-                arrays.append(_in_spark_type(decoded, field, self._partition))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        rows = self._builder.rows
+        audit = [self._audit(field, rows) for field in self._schema if field.name in AUDIT_COLUMNS]
+        return pa.RecordBatch.from_arrays([*self._builder.finish().columns, *audit], schema=self._schema)
 
     def _audit(self, field: "pa.Field", rows: int) -> "pa.Array":
         name, batches = field.name, self._batches
@@ -223,26 +218,3 @@ def _of_damage(name: str, damage: DamagedBytes | _BatchRows) -> Any:
             return damage.base_offset
         case _:
             return None
-
-
-def _in_spark_type(decoded: "pa.RecordBatch", field: "pa.Field", partition: TopicPartition) -> "pa.Array":
-    rows = decoded.num_rows
-    match field.name:
-        case "topic" | "partition":
-            return pa.repeat(pa.scalar(getattr(partition, field.name), field.type), rows)
-        case "timestamp":
-            times = decoded.column("timestamp").cast(pa.int64()).to_numpy()
-            possible = np.abs(times) <= _TIMESTAMP_MS_MAX
-            mask = None if possible.all() else ~possible
-            return pa.array(np.where(possible, times, 0) * 1000, pa.int64(), mask=mask).cast(field.type)
-        case "timestampType":
-            return decoded.column("timestamp_type").cast(field.type)
-        case "headers":
-            headers = decoded.column("headers")
-            structs = headers.values
-            elements = pa.StructArray.from_arrays(
-                [structs.field(0), structs.field(1)], fields=list(field.type.value_type)
-            )
-            return pa.ListArray.from_arrays(headers.offsets, elements, type=field.type)
-        case _:
-            return decoded.column(field.name)
