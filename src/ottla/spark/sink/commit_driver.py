@@ -86,7 +86,9 @@ class CommitDriver:
     def _finish(self, action: Finish) -> None:
         decision = action.decision
         tombstones = [(key, None) for key in self._state.history.superseded(decision)]
-        self._state.append([*([] if action.forget else [(decision.key, decision.value)]), *tombstones])
+        done = [] if action.forget else [(decision.key, decision.value)]
+        if done or tombstones:
+            self._state.append([*done, *tombstones])
 
     def _describe(self, action: Describe) -> Statuses:
         return self._statuses(action.transactions)

@@ -21,17 +21,23 @@ class SinkHistory:
         self._keys: dict[str, dict[bytes, int]] = {}
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """The next record; tombstones only say that a key is gone."""
+        """The next record; a tombstone says that nobody needs what was under its key."""
         if not key.startswith(self._prefix):
             return
         if value is None:
-            for keys in self._keys.values():
-                keys.pop(key, None)
+            self._forget(key)
             return
         decision = parse_decision(key, value)
         self._keys.setdefault(decision.query_id, {})[key] = decision.batch_id
         if _follows(decision, self._last.get(decision.query_id)):
             self._last[decision.query_id] = decision
+
+    def _forget(self, key: bytes) -> None:
+        for query_id, keys in self._keys.items():
+            keys.pop(key, None)
+            last = self._last.get(query_id)
+            if last is not None and last.key == key:
+                del self._last[query_id]
 
     def last(self, query_id: str) -> Decision | None:
         """The decision that counts for the query's latest batch."""
@@ -50,6 +56,7 @@ class SinkHistory:
 def _follows(decision: Decision, last: Decision | None) -> bool:
     if last is None or decision.batch_id > last.batch_id:
         return True
-    if decision.batch_id < last.batch_id or last.is_done:
+    if decision.batch_id < last.batch_id:
         return False
-    return decision.is_done or decision.version == last.version + 1
+    # Two drivers may both say done; the later one's record stays, and it has put a tombstone on the other's.
+    return decision.is_done or (not last.is_done and decision.version == last.version + 1)
