@@ -8,7 +8,9 @@ _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+")
 _ERROR_CLASS: Final = re.compile(r"^\s*\[[A-Z][\w.]*\]\s*")
 _TERMINATED: Final = re.compile(r"terminated with exception:\s*")
 _JAVA_CAUSE: Final = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): ?(.*)$", re.MULTILINE)
-_TRACE: Final = re.compile(r"^\s*(?:at [\w.$/<>]+\(|== SQL|JVM stacktrace|Driver stacktrace|'|\+-)", re.MULTILINE)
+_TRACE: Final = re.compile(
+    r"^\s*(?:at [\w.$/<>]+\(|=== Streaming Query ===|== SQL|JVM stacktrace|Driver stacktrace|'|\+-)", re.MULTILINE
+)
 _QUIET: Final = frozenset({"KafkaError", "PySparkRuntimeError"})
 _LENGTH_MAX: Final = 600
 
@@ -18,6 +20,7 @@ def sentence_of(error: BaseException | str) -> str:
     text = error if isinstance(error, str) else (str(error) or type(error).__name__)
     told = _of_python(text) or _of_java(text) or _of_spark(text)
     told = " ".join(_SQL_STATE.sub("", told).split()).strip()
+    told = told.rstrip(".;")
     return told if len(told) <= _LENGTH_MAX else told[: _LENGTH_MAX - 1] + "…"
 
 

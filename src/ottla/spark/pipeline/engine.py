@@ -1,28 +1,40 @@
 """Spark for one job: started with what the JVM says in a file, stopped at the end, whatever happens."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.cache import cache_root
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.job import Job
-from ottla.spark.session import spark_session
+from ottla.spark.session import LOCAL, is_local, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_ROCKS_DB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @contextmanager
 def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[SparkSession]":
     """A session for the job; what takes long is told to ``say``. SparkUnavailableError if Spark cannot start."""
     with log_of(job) as jvm_log:
-        session = spark_session(job.name, master=job.master, conf=job.conf, packages=packages, say=say, jvm_log=jvm_log)
+        conf = {**default_settings(job), **job.conf}
+        session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
         try:
             yield session
         finally:
             session.stop()
+
+
+def default_settings(job: Job) -> dict[str, str]:
+    """What pipelines set unless the user does: state outside the heap, in as many partitions as one machine needs."""
+    settings = {"spark.sql.streaming.stateStore.providerClass": _ROCKS_DB}
+    if is_local(job.master or job.conf.get("spark.master") or LOCAL):
+        settings["spark.sql.shuffle.partitions"] = str(min(16, max(2, os.cpu_count() or 2)))
+    return settings
 
 
 def log_path(job: Job) -> Path:

@@ -1,0 +1,97 @@
+"""``ottla pipeline backfill``: a table becomes records of a topic, exactly once.
+
+The table is read as a stream of its files, some at a time; which are done is in the checkpoint, and each batch of them
+appears once in the topic, whatever fails (docs/spark-exactly-once.md). Started again it goes on where it was, and files
+that have come since are read, too.
+"""
+
+import os
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ottla.spark.failures import sentence_of
+from ottla.spark.jars import Say
+from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.job_document import settle_document
+from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
+from ottla.spark.pipeline.running import CHECKPOINTS
+from ottla.spark.pipeline.stop_request import StopRequest
+from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+from ottla.spark.pipeline.table_reading import TableSource, read_table, settled_table, stream_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+DEFAULT_BATCH_BYTES: Final = 256 * 1024 * 1024
+"""Of files in a batch, about: what transactions hold, and what is done again after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What becomes what."""
+
+    table: TableSource
+    topic: str
+    mapping: RecordMapping
+    new_partitions: int | None = None
+    """How many partitions the topic gets if it is not there."""
+    batch_bytes: int = DEFAULT_BATCH_BYTES
+
+    def document(self) -> dict[str, object]:
+        """What must not change between two runs."""
+        return {
+            "command": "backfill",
+            "table": self.table.path,
+            "table_options": dict(self.table.options),
+            "topic": self.topic,
+            **{f"mapping_of_{name}": value for name, value in asdict(self.mapping).items()},
+        }
+
+
+def backfill(job: Job, work: Backfill, *, say: Say) -> int:
+    """Write the table to the topic; the exit code is 0 when all of it is there."""
+    check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
+    packages = ["delta"] if work.table.format == "delta" or _looks_like_delta(work.table.path) else []
+    with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
+        backfill_on(spark, job, work, stop, say=say)
+    return stop.exit_code
+
+
+def backfill_on(spark: "SparkSession", job: Job, work: Backfill, stop: StopRequest, *, say: Say) -> None:
+    """As ``backfill``, on a session that stays; the topic is there."""
+    from pyspark.errors import PySparkException
+
+    queries: list[StreamingQuery] = []
+    try:
+        queries.append(start_backfill(spark, job, work))
+        say(f"writing {work.table.path} to topic {work.topic}")
+        Supervisor(job, stop).watch(queries)
+    except PipelineFailedError as error:
+        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
+    except PySparkException as error:
+        raise PipelineFailedError(f"the backfill cannot start: {sentence_of(error)}") from error
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "StreamingQuery":
+    """The query that does it; MappingError or TableError before anything is written."""
+    table = settled_table(spark, work.table)
+    whole = read_table(spark, table)
+    to_records(whole, work.mapping)
+    checkpoint = job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}")
+    settle_document(spark, checkpoint, replace(work, table=table).document())
+    records = to_records(stream_table(spark, table, whole, work.batch_bytes), work.mapping)
+    writer = records.writeStream.format("ottla").options(**job.write_options())
+    writer = writer.option("topic", work.topic).option("exactlyOnce", "true")
+    writer = writer.option("includeTimestamp", str(work.mapping.timestamp is not None).lower())
+    return writer.option("checkpointLocation", checkpoint).queryName(job.name).trigger(availableNow=True).start()
+
+
+def _looks_like_delta(path: str) -> bool:
+    """Whether a local directory is a Delta table; of other file systems --format says so."""
+    return os.path.isdir(os.path.join(path.removeprefix("file://"), "_delta_log"))

@@ -1,0 +1,167 @@
+"""``ottla pipeline mirror``: topics to topics, on the same cluster or another, exactly once.
+
+Keys, values, headers, timestamps and partitions stay as they are, and so does the order within each partition: a batch
+reads each partition in one task. Offsets are the target's own.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ottla.clients.errors import UnknownTopicOrPartitionError
+from ottla.common.errors import KafkaError
+from ottla.spark.failures import sentence_of
+from ottla.spark.jars import Say
+from ottla.spark.pipeline.cluster_topics import admin_of, is_log_append_time, own_configs, partition_counts
+from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.preflight import missing_sentence
+from ottla.spark.pipeline.running import CHECKPOINTS
+from ottla.spark.pipeline.stop_request import StopRequest
+from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+DEFAULT_MAX_OFFSETS: Final = 1_000_000
+"""Records in a batch, at most: what one transaction a task holds, and what is done again after a crash."""
+_COLUMNS: Final = "key,value,topic,partition,timestamp,headers"
+_KEPT_CONFIGS: Final = ("cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes", "compression.type")
+_WHOLE_PARTITIONS: Final = str(1 << 62)
+
+
+class MirrorError(KafkaError):
+    """Topics that cannot be mirrored so; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """What goes where; ``target`` None is the same cluster. ``names`` are the topics and those that they become."""
+
+    names: dict[str, str]
+    target: Job | None = None
+    keeps_partitions: bool = True
+    keeps_timestamps: bool = True
+    starting_offsets: str = "earliest"
+    max_offsets: int = DEFAULT_MAX_OFFSETS
+    every: str = "1 second"
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise MirrorError("there is no topic to mirror")
+        if self.target is None:
+            for source, target in self.names.items():
+                if target in self.names:
+                    raise MirrorError(
+                        f"topic {source} would be mirrored to {target}, which is read, too: give another name or cluster"
+                    )
+        if len(set(self.names.values())) < len(self.names):
+            raise MirrorError("two topics would become one")
+
+
+def mirror(job: Job, work: Mirror, *, say: Say) -> int:
+    """Mirror until a stop is asked for, or until all is there; the exit code."""
+    prepare_topics(job, work, say=say)
+    with spark_of(job, say=say) as spark, StopRequest() as stop:
+        mirror_on(spark, job, work, stop, say=say)
+    return stop.exit_code if job.once else 0
+
+
+def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, *, say: Say) -> None:
+    """As ``mirror``, on a session that stays; the topics are there."""
+    from pyspark.errors import PySparkException
+
+    queries: list[StreamingQuery] = []
+    try:
+        queries.append(start_mirror(spark, job, work))
+        pairs = ", ".join(f"{source} → {target}" for source, target in work.names.items())
+        say(f"mirroring {pairs}" + ("" if job.once else "; stop with Ctrl-C"))
+        Supervisor(job, stop).watch(queries)
+    except PipelineFailedError as error:
+        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
+    except PySparkException as error:
+        raise PipelineFailedError(f"the mirror cannot start: {sentence_of(error)}") from error
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":
+    """The query that does it."""
+    options = {
+        "subscribe": ",".join(work.names),
+        "startingOffsets": work.starting_offsets,
+        "columns": _COLUMNS,
+        "maxOffsetsPerTrigger": str(work.max_offsets),
+        "maxRecordsPerPartition": _WHOLE_PARTITIONS,
+        **job.read_options(),
+    }
+    records = mirrored(spark.readStream.format("ottla").options(**options).load(), work)
+    writer = records.writeStream.format("ottla").options(**write_options(job, work)).queryName(job.name)
+    writer = writer.trigger(availableNow=True) if job.once else writer.trigger(processingTime=work.every)
+    return writer.option("checkpointLocation", checkpoint_of(job)).start()
+
+
+def checkpoint_of(job: Job) -> str:
+    """Where the mirror keeps how far it is."""
+    return job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}")
+
+
+def write_options(job: Job, work: Mirror) -> dict[str, str]:
+    """What the sink is told."""
+    target = work.target or job
+    return {
+        **target.write_options(),
+        "exactlyOnce": "true",
+        "includeTimestamp": str(work.keeps_timestamps).lower(),
+    }
+
+
+def mirrored(records: "DataFrame", work: Mirror) -> "DataFrame":
+    """The records with the topics that they become."""
+    from pyspark.sql import functions as f
+
+    names = f.create_map(*(f.lit(name) for pair in work.names.items() for name in pair))
+    columns = ["key", "value", "headers"]
+    if work.keeps_partitions:
+        columns.append("partition")
+    if work.keeps_timestamps:
+        columns.append("timestamp")
+    return records.select(*columns, names[f.col("topic")].alias("topic"))
+
+
+def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
+    """See that the topics are there, and that the targets can take what comes; those that are missing are created.
+
+    They get the sources' number of partitions and what of their configuration says how long records stay and how
+    large they may be. MirrorError if a target cannot take partitions or timestamps; UnknownTopicOrPartitionError.
+    """
+    from ottla.clients.admin.topics import NewTopic
+
+    with admin_of(job) as admin:
+        there = admin.list_topics(include_internal=True)
+        for name in work.names:
+            if name not in there:
+                raise UnknownTopicOrPartitionError(missing_sentence(name, list(there), job.bootstrap_servers))
+        counts = partition_counts(admin, list(work.names))
+        configs = {name: own_configs(admin, name) for name in work.names}
+    with admin_of(work.target or job) as admin:
+        there = admin.list_topics(include_internal=True)
+        for source, target in work.names.items():
+            if target not in there:
+                kept = {key: configs[source][key] for key in _KEPT_CONFIGS if key in configs[source]}
+                admin.create_topics([NewTopic(target, num_partitions=counts[source], configs=kept)])
+                say(f"created the topic {target} with {counts[source]} partitions")
+                continue
+            count = partition_counts(admin, [target])[target]
+            if work.keeps_partitions and count < counts[source]:
+                raise MirrorError(
+                    f"topic {target} has {count} partitions and {source} has {counts[source]}: "
+                    "add partitions, or let keys choose them with --no-partitions"
+                )
+            if work.keeps_timestamps and is_log_append_time(admin, target):
+                raise MirrorError(
+                    f"topic {target} has message.timestamp.type=LogAppendTime, which changes timestamps: alter it, or "
+                    "give them up with --no-timestamps"
+                )
