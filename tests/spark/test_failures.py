@@ -4,7 +4,7 @@ import pytest
 
 from ottla.spark.failures import sentence_of
 
-PYTHON = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] \
+PYTHON = """[STREAM_FAILED] Query [id = 1] terminated with exception: [PYTHON_STREAMING_ERROR] \
 Failed when Python streaming data source perform latestOffset: Traceback (most recent call last):
   File "x.py", line 3, in latestOffset
     raise Gone()
@@ -15,15 +15,17 @@ USER = """Job aborted: Traceback (most recent call last):
 ZeroDivisionError: division by zero
 
 \tat org.apache.spark.Foo.bar(Foo.scala:1)"""
-ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `pge` cannot be resolved. Did you mean `page`? SQLSTATE: 42703;
+ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `pge` cannot be resolved. \
+Did you mean `page`? SQLSTATE: 42703;
 'Project ['pge]
 +- Relation"""
 RAISED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure: Task 0 failed
 \tat org.apache.spark.Foo.bar(Foo.scala:1)
-Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] record t-0 at offset 3 cannot be read: it is \
-not JSON SQLSTATE: P0001
+Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] record t-0 at offset 3 cannot be read: it \
+is not JSON SQLSTATE: P0001
 \tat org.apache.spark.Foo.bar(Foo.scala:1)"""
-QUERY = """[STREAM_FAILED] Query [id = 1] terminated with exception: [UNSUPPORTED] Store backend X is not supported. SQLSTATE: 0A000
+QUERY = """[STREAM_FAILED] Query [id = 1] terminated with exception: [UNSUPPORTED] Store backend X is not supported. \
+SQLSTATE: 0A000
 === Streaming Query ===
 Identifier: visits [id = 1]"""
 

@@ -1,6 +1,7 @@
 """Landings: what is kept of them, and which second runs are refused."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -57,7 +58,7 @@ def test_partition_columns() -> None:
 def test_a_sample_looks_at_the_beginning_and_the_end_and_never_twice(start: int, length: int, records: int) -> None:
     found = stretches(start, start + length, records)
     assert sum(each.end - each.start for each in found) == (length if length <= records else records // 2 * 2)
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         assert before.end <= after.start
     if found:
         assert found[0].start == start
