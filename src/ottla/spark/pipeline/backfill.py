@@ -19,7 +19,7 @@ from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
 from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
-from ottla.spark.pipeline.table_reading import TableSource, read_table, settled_table, stream_table
+from ottla.spark.pipeline.table_reading import TableSource, is_delta, read_table, settled_table, stream_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ class Backfill:
 def backfill(job: Job, work: Backfill, *, say: Say) -> int:
     """Write the table to the topic; the exit code is 0 when all of it is there."""
     check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
-    packages = ["delta"] if work.table.format == "delta" or _looks_like_delta(work.table.path) else []
+    packages = ["delta"] if is_delta(work.table) else []
     with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
         backfill_on(spark, job, work, stop, say=say)
     return stop.exit_code
@@ -90,8 +90,3 @@ def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "Streamin
     writer = writer.option("topic", work.topic).option("exactlyOnce", "true")
     writer = writer.option("includeTimestamp", str(work.mapping.timestamp is not None).lower())
     return writer.option("checkpointLocation", checkpoint).queryName(job.name).trigger(availableNow=True).start()
-
-
-def _looks_like_delta(path: str) -> bool:
-    """Whether a local directory is a Delta table; of other file systems --format says so."""
-    return os.path.isdir(os.path.join(path.removeprefix("file://"), "_delta_log"))

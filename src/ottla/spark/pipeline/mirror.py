@@ -54,7 +54,7 @@ class Mirror:
             for source, target in self.names.items():
                 if target in self.names:
                     raise MirrorError(
-                        f"topic {source} would be mirrored to {target}, which is read, too: give another name or cluster"
+                        f"topic {source} would be mirrored to {target}, which is read, too: choose another name"
                     )
         if len(set(self.names.values())) < len(self.names):
             raise MirrorError("two topics would become one")
@@ -150,7 +150,7 @@ def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
         there = admin.list_topics(include_internal=True)
         for source, target in work.names.items():
             if target not in there:
-                kept = {key: configs[source][key] for key in _KEPT_CONFIGS if key in configs[source]}
+                kept = {key: value for key, value in configs[source].items() if key in _KEPT_CONFIGS}
                 admin.create_topics([NewTopic(target, num_partitions=counts[source], configs=kept)])
                 say(f"created the topic {target} with {counts[source]} partitions")
                 continue

@@ -56,11 +56,11 @@ LANDED_RAW: Final = RecordMapping(
 """A table that ``ottla pipeline land --value raw`` made."""
 
 
-def to_records(table: "DataFrame", mapping: RecordMapping) -> "DataFrame":
+def to_records(table: "DataFrame", mapping: RecordMapping, *others: str) -> "DataFrame":
     """Rows as records: columns key, value, headers, partition, timestamp, as far as the mapping gives them.
 
     Text and bytes stay as they are, numbers and times become text, structs, arrays and maps JSON. MappingError for an
-    expression that Spark does not understand or a type that does not fit.
+    expression that Spark does not understand or a type that does not fit. ``others``: columns that stay beside.
     """
     from pyspark.sql import functions as f
 
@@ -85,7 +85,7 @@ def to_records(table: "DataFrame", mapping: RecordMapping) -> "DataFrame":
         columns.append(f.expr(mapping.partition).cast("int").alias("partition"))
     if mapping.timestamp is not None:
         columns.append(_timestamp(table, mapping.timestamp).alias("timestamp"))
-    return table.select(*columns)
+    return table.select(*columns, *others)
 
 
 def _checked(table: "DataFrame", expression: str, what: str) -> "DataType":

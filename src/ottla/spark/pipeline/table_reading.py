@@ -1,5 +1,6 @@
 """Tables of files: which format they have, and how they are opened."""
 
+import os
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,13 @@ def guess_format(names: list[str], path: str) -> str | None:
         if suffix in _BY_SUFFIX:
             return _BY_SUFFIX[suffix]
     return None
+
+
+def is_delta(table: TableSource) -> bool:
+    """Whether it is a Delta table, as far as that is known without Spark: of other file systems --format says so."""
+    return table.format == "delta" or (
+        not table.format and os.path.isdir(os.path.join(table.path.removeprefix("file://"), _DELTA_LOG))
+    )
 
 
 def settled_table(spark: "SparkSession", table: TableSource) -> TableSource:
