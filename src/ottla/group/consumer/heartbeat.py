@@ -179,6 +179,18 @@ def _updated(
         request.subscribed_topic_regex,
         request.rebalance_timeout_ms,
     )
+    if (
+        names is None
+        and regex is None
+        and timeout_ms == _NOT_GIVEN
+        and request.instance_id is None
+        and request.rack_id is None
+        and not request.server_assignor
+        and member.client_id == context.client_id
+        and member.client_host == context.client_host
+        and member.classic is None
+    ):
+        return member  # as in nearly all heartbeats
     return member._replace(
         instance_id=member.instance_id if request.instance_id is None else request.instance_id,
         rack_id=member.rack_id if request.rack_id is None else request.rack_id,

@@ -29,8 +29,10 @@ class MemberTimers:
 
     def schedule_session(self, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
         """The member is alive."""
-        fence = partial(self._fence, group_id, member_id, "its session expired", None)
-        self._timers.schedule(_key("session", group_id, member_id), now_ms + timeout_ms, fence)
+        key, deadline_ms = _key("session", group_id, member_id), now_ms + timeout_ms
+        if not self._timers.extend(key, deadline_ms):
+            fence = partial(self._fence, group_id, member_id, "its session expired", None)
+            self._timers.schedule(key, deadline_ms, fence)
 
     def schedule_session_if_absent(self, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
         """The member was about to leave and has not left."""
