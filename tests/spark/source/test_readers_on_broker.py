@@ -263,6 +263,17 @@ def test_a_new_partition_is_read_from_its_beginning(
         reader.partitions(begun, ended)
 
 
+def test_records_that_aged_out_while_nothing_ran_are_a_loss_before_the_first_batch(
+    stream: Callable[..., OttlaStreamReader], topic: str, admin: Admin, fill: Callable[..., None]
+) -> None:
+    fill({0: 5, 1: 3})
+    admin.delete_records({TopicPartition(topic, 0): 4})
+    checkpoint, ended = {topic: {"0": 2, "1": 0}}, {topic: {"0": 5, "1": 3}}
+    with pytest.raises(DataLossError, match="-0 begins with offset 4 now, and was read up to 2: "):
+        stream().partitions(checkpoint, ended)
+    assert ranges_of(stream(failOnDataLoss="false").partitions(checkpoint, ended))[0] == OffsetRange(topic, 0, 2, 5)
+
+
 def test_a_deleted_topic_is_a_loss(
     stream: Callable[..., OttlaStreamReader], topic: str, admin: Admin, fill: Callable[..., None]
 ) -> None:

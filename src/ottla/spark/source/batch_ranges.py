@@ -1,6 +1,6 @@
 """What lies between the offsets of two batches, and what of it is lost. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.common.topic_partition import TopicPartition
@@ -47,6 +47,15 @@ def gone(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int])
     """A sentence about the partitions that were read and are no more, if there are any."""
     names = sorted(start.keys() - end.keys())
     return [f"{_names(names)} {'is' if len(names) == 1 else 'are'} gone"] if names else []
+
+
+def aged_out(ranges: Iterable[OffsetRange], earliest: Mapping[TopicPartition, int]) -> list[str]:
+    """A sentence for each range whose beginning is not there any more."""
+    return [
+        f"{topic}-{index} begins with offset {earliest[TopicPartition(topic, index)]} now, and was read up to {first}"
+        for topic, index, first, _ in ranges
+        if first < earliest.get(TopicPartition(topic, index), first)
+    ]
 
 
 def clipped(

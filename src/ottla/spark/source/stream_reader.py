@@ -14,8 +14,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from ottla.common.topic_partition import TopicPartition
 from ottla.spark.plain_errors import plainly
-from ottla.spark.source.batch_ranges import gone
+from ottla.spark.source.batch_ranges import aged_out, gone
 from ottla.spark.source.batch_reader import check_schema
 from ottla.spark.source.cluster_offsets import missing_error
 from ottla.spark.source.data_loss import report_losses
@@ -59,6 +60,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         hold_back = None if min_offsets is None else HoldBack(min_offsets, options.max_trigger_delay_ms)
         self._state = StreamState(options.max_offsets_per_trigger, hold_back)
         self._latest: Offsets | None = None
+        self._has_planned = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OttlaStreamReader, (self._options,)
@@ -130,6 +132,11 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The tasks of a batch; raises DataLossError if what it should read is gone."""
         begun, ended = offsets_of(start), offsets_of(end)
         ranges, losses = self._state.ranges(begun, ended, self._first_of_new(begun, ended))
+        if not self._has_planned and ranges:
+            # While nothing ran records may have aged out. Later the tasks see it, but here it costs no failed job.
+            earliest = self._connected().earliest([TopicPartition(each.topic, each.partition) for each in ranges])
+            losses += aged_out(ranges, earliest)
+            self._has_planned = True
         report_losses(losses, fail=self._options.fail_on_data_loss)
         return [ScanTask(task) for task in plan_tasks(ranges, self._options.plan)]
 
