@@ -8,7 +8,7 @@ import sys
 
 from bench.measure import Row, describe_machine
 
-NAMES = ("append", "lookup", "recovery", "opening", "compaction", "broker", "clients")
+NAMES = ("append", "lookup", "recovery", "opening", "compaction", "broker", "clients", "spark")
 
 
 def main() -> int:
@@ -22,7 +22,7 @@ def main() -> int:
     print(f"Ottla on {describe_machine()}; medians of alternating rounds")
     rows: list[Row] = []
     for name in names:
-        if name in ("broker", "clients"):
+        if name in ("broker", "clients", "spark"):
             rows += importlib.import_module(f"bench.{name}.contest").run(options)
         else:
             rows += importlib.import_module(f"bench.{name}").run()

@@ -1,6 +1,7 @@
 """What a broker's process takes of the machine, from /proc, with its child processes."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -11,8 +12,9 @@ def cpu_s(pid: int) -> float:
     """Return the CPU time of a process and of its children, running or ended."""
     total = 0
     for each in _family(pid):
-        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        total += sum(map(int, fields[_UTIME : _CSTIME + 1]))
+        with suppress(OSError):  # it has ended meanwhile, and is counted with its parent
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[_UTIME : _CSTIME + 1]))
     return total / _TICKS
 
 
@@ -29,6 +31,13 @@ def resident_bytes(pid: int) -> int:
 def _family(pid: int) -> list[int]:
     family = [pid]
     for each in family:
-        for task in Path(f"/proc/{each}/task").iterdir():
-            family += map(int, (task / "children").read_text().split())
+        for task in _tasks(each):
+            with suppress(OSError):
+                family += map(int, (task / "children").read_text().split())
     return family
+
+
+def _tasks(pid: int) -> list[Path]:
+    with suppress(OSError):
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    return []
