@@ -26,7 +26,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@touch $@
 
 run: setup
-	@$(BIN)/python -m ottla server --log-level WARNING --demo
+	@$(BIN)/python -m ottla server --log-level ERROR --demo
 
 lint: setup
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ def check_topics(
     from ottla.clients.admin.topics import NewTopic
     from ottla.clients.sync import Admin
 
-    with Admin({**_TIMEOUTS, **job.admin_properties()}) as admin:
+    with Admin(_properties(job)) as admin:
         there = admin.list_topics(include_internal=True)
         for name in reads:
             if name not in there:
@@ -43,8 +43,13 @@ def cluster_id(job: Job) -> str:
     """The id of the cluster, which the broker answers with."""
     from ottla.clients.sync import Admin
 
-    with Admin({**_TIMEOUTS, **job.admin_properties()}) as admin:
+    with Admin(_properties(job)) as admin:
         return str(admin.describe_cluster().cluster_id)
+
+
+def _properties(job: Job) -> dict[str, str]:
+    given = job.admin_properties()
+    return given if _TIMEOUTS.keys() & given.keys() else {**_TIMEOUTS, **given}
 
 
 def missing_sentence(name: str, there: Sequence[str], servers: str) -> str:

@@ -1,0 +1,106 @@
+"""Pipelines between topics: what comes out, what becomes of bad records, what a second run does."""
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ottla.clients.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
+from ottla.spark.pipeline import Json, Pipeline, Topic, pipeline
+from ottla.spark.pipeline.formats import SchemaError
+from ottla.spark.pipeline.job import PROGRESS_TOPIC, Job
+from ottla.spark.pipeline.running import check_declared, run_on
+from ottla.spark.pipeline.stop_request import StopRequest
+from ottla.spark.pipeline.supervisor import PipelineFailedError
+from tests.spark.pipeline.conftest import Fill, read_topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "user string not null, n bigint"
+LINES: list[str] = []
+
+
+def value(user: str | None, n: object) -> bytes:
+    return json.dumps({"user": user, "n": n}).encode()
+
+
+def doubled(source: str, sink: str, dead_letters: str | None) -> Pipeline:
+    @pipeline(source=Topic(source, Json(SCHEMA)), sink=Topic(sink, key="user"), dead_letters=dead_letters)
+    def twice(frame: "DataFrame") -> "DataFrame":
+        return frame.selectExpr("user", "n * 2 AS n", "kafka_offset")
+
+    return twice
+
+
+def run(spark: "SparkSession", declared: Pipeline, job: Job) -> None:
+    check_declared([declared], job, say=LINES.append)
+    run_on(spark, [declared], job, StopRequest(), say=LINES.append)
+
+
+def test_good_records_go_on_and_bad_ones_become_dead_letters_each_once(
+    spark: "SparkSession", job: Job, fill: Fill
+) -> None:
+    declared = doubled("numbers", "doubled", "numbers.dead")
+    bad = [b"no json", value("ann", "seven"), value(None, 1), b"\xff\xfe"]
+    fill("numbers", value("ann", 1), value("bob", 2), *bad, key=b"k")
+    run(spark, declared, job)
+    fill("numbers", value("cyd", 3), b"{", key=b"k")
+    run(spark, declared, job)
+    servers = job.bootstrap_servers
+
+    out = read_topic(servers, "doubled")
+    assert sorted((record.key, json.loads(record.value)["n"]) for record in out) == [
+        *((b"ann", 2), (b"bob", 4), (b"cyd", 6))
+    ]
+    letters = read_topic(servers, "numbers.dead")
+    assert sorted(letter.value for letter in letters) == sorted([*bad, b"{"])
+    told = {letter.value: dict(letter.headers) for letter in letters}
+    assert told[b"no json"]["ottla.error"] == b"the value is not JSON"
+    assert told[bad[1]]["ottla.error"].startswith(b"the value does not fit the schema struct<user:string")
+    assert told[bad[2]]["ottla.error"] == b"the field user is missing"
+    assert told[b"{"]["ottla.topic"] == b"numbers"
+    assert (told[b"{"]["ottla.partition"], told[b"{"]["ottla.offset"]) == (b"1", b"3")
+    assert told[b"{"]["trace"] == b"1"
+    assert {letter.key for letter in letters} == {b"k"}
+
+    progress = [json.loads(record.value) for record in read_topic(servers, PROGRESS_TOPIC)]
+    mine = [each for each in progress if each["pipeline"] == job.name]
+    assert sum(each["rows"] for each in mine if each["state"] == "running" and each["query"] == "twice") == 8
+    assert [each["state"] for each in mine if each["query"] == "twice"][-1] == "stopped"
+    assert mine[-1]["lag"] == 0
+
+
+def test_without_dead_letters_a_bad_record_stops_the_pipeline_before_anything_is_written(
+    spark: "SparkSession", job: Job, fill: Fill
+) -> None:
+    fill("strict", value("ann", 1), b"oops")
+    with pytest.raises(PipelineFailedError, match="twice failed: record strict-1 at offset 0 cannot be read: "):
+        run(spark, doubled("strict", "strict.out", None), job)
+    assert read_topic(job.bootstrap_servers, "strict.out") == []
+
+
+def test_what_spark_cannot_do_is_told_before_a_query_runs(spark: "SparkSession", job: Job, fill: Fill) -> None:
+    fill("there", value("ann", 1))
+    spoilt = replace(doubled("there", "there.out", None), function=lambda frame: frame.select("usr"))
+    with pytest.raises(PipelineFailedError, match=r"pipeline twice cannot start: .*`usr`.* Did you mean"):
+        run(spark, spoilt, job)
+    with pytest.raises(SchemaError, match="pipeline twice, topic there: the schema 'user strng' cannot be read"):
+        run(spark, replace(doubled("there", "x", None), sources=(Topic("there", Json("user strng")),)), job)
+    from ottla.spark.pipeline.declaration import DeclarationError
+
+    with pytest.raises(DeclarationError, match="the key of its sink, nobody, is not among user, n, kafka_offset"):
+        run(spark, replace(doubled("there", "x", None), sink=Topic("x", key="nobody")), job)
+    assert not spark.streams.active
+
+
+def test_a_missing_topic_and_brokers_that_do_not_answer_are_told_before_spark_starts(job: Job, fill: Fill) -> None:
+    fill("orders", value("ann", 1))
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"topic oders does not exist on .*; did you mean orders\?"):
+        check_declared([doubled("oders", "x", None)], job, say=LINES.append)
+    away = replace(
+        job, client={"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "300", "request.timeout.ms": "300"}
+    )
+    with pytest.raises(KafkaTimeoutError):
+        check_declared([doubled("orders", "x", None)], away, say=LINES.append)

