@@ -16,7 +16,7 @@ from tests.node import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ class Stream:
         return (writer.trigger(availableNow=True) if available_now else writer).start()
 
     def run(self, **more: str) -> "StreamingQuery":
-        query = self.start(**more)
+        query = self.start(available_now=True, **more)
         query.awaitTermination(60)
         return query
 
