@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from ottla.spark.plain_errors import plainly
 from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
 from ottla.spark.sink.commit_protocol import CommitProtocol
 from ottla.spark.sink.plain_sink import write_plainly
@@ -27,6 +28,7 @@ class PlainBatchWriter(DataSourceArrowWriter):
         self._options = options
         self._columns = columns
 
+    @plainly
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
         """In a task."""
         return RowsWritten(write_plainly(iterator, self._options, self._columns))
@@ -40,6 +42,7 @@ class ExactlyOnceBatchWriter(DataSourceArrowWriter):
         self._columns = columns
         self._write_id = write_id
 
+    @plainly
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
         """In a task."""
         from ottla.spark.sink.transactional_sink import TaskPlace, write_in_transaction
@@ -47,6 +50,7 @@ class ExactlyOnceBatchWriter(DataSourceArrowWriter):
         place = TaskPlace(self._write_id, self._write_id, _BATCH_ID)
         return TransactionWritten(write_in_transaction(iterator, self._options, self._columns, place), self._write_id)
 
+    @plainly
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """In a process of the driver, when all tasks are done."""
         from ottla.spark.sink.driver_cache import DRIVERS
@@ -55,6 +59,7 @@ class ExactlyOnceBatchWriter(DataSourceArrowWriter):
         if transactions:
             DRIVERS.run(self._options, self._protocol().commit(self._write_id, _BATCH_ID, transactions))
 
+    @plainly
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """In a process of the driver, when a task or the commit has failed."""
         from ottla.spark.sink.driver_cache import DRIVERS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from ottla.spark.plain_errors import plainly
 from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
 from ottla.spark.sink.commit_protocol import CommitProtocol
 from ottla.spark.sink.plain_sink import write_plainly
@@ -40,6 +41,7 @@ class PlainStreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._columns = columns
 
+    @plainly
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
         """In a task."""
         return RowsWritten(write_plainly(iterator, self._options, self._columns))
@@ -56,6 +58,7 @@ class ExactlyOnceStreamWriter(DataSourceStreamArrowWriter):
         """Before the tasks of a batch start: end what an earlier run decided and did not end, and abort the rest."""
         self._run(self._protocol().recover())
 
+    @plainly
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
         """In a task."""
         from ottla.spark.sink.transactional_sink import write_in_transaction
@@ -64,12 +67,14 @@ class ExactlyOnceStreamWriter(DataSourceStreamArrowWriter):
         transaction = write_in_transaction(iterator, self._options, self._columns, place)
         return TransactionWritten(transaction, place.query_id)
 
+    @plainly
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """In a process of the driver, when all tasks are done."""
         query_id, transactions = transactions_in(messages)
         if transactions:
             self._run(self._protocol().commit(query_id, batchId, transactions))
 
+    @plainly
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """In a process of the driver, when a task or the commit has failed."""
         query_id, transactions = transactions_in(messages)
