@@ -1,5 +1,8 @@
 """ConsumerGroupHeartbeat: joining, staying, leaving, and what is refused."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from ottla.common.error_code import ErrorCode
@@ -9,12 +12,17 @@ from ottla.group.consumer.context import ConsumerGroupConfig
 from ottla.group.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMetadataKey,
 )
+from ottla.network.request import RequestContext
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.group.consumer_world import GROUP, REBALANCE_MS, SESSION_MS, World, assigned, durable_state, refused
 
 
@@ -59,6 +67,46 @@ def test_a_quiet_heartbeat_writes_nothing_and_tells_nothing() -> None:
     response = world.heartbeat("a", 2)
     assert (response.member_epoch, response.assignment) == (2, None)
     assert len(world.log) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "noted"),
+    [
+        ({"rack_id": "r"}, {"rack_id": "r"}),
+        ({"rebalance_timeout_ms": 7}, {"rebalance_timeout_ms": 7}),
+        ({"topics": ["t", "u"]}, {"subscribed_topic_names": ["t", "u"]}),
+        ({"regex": "t.*"}, {"subscribed_topic_regex": "t.*"}),
+        ({"assignor": "range"}, {"server_assignor": "range"}),
+    ],
+)
+def test_whatever_a_member_says_of_itself_is_noted(said: dict[str, Any], noted: dict[str, Any]) -> None:
+    world = World()
+    world.create_topic("t", 3)
+    world.join("a", topics=["t"])
+    written = len(world.log)
+    world.heartbeat("a", 2, **said)
+    (value, *_) = (record.value for record in world.records_since(written))
+    assert isinstance(value, ConsumerGroupMemberMetadataValue)
+    for name, expected in noted.items():
+        assert getattr(value, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("client_id", "address", "noted"),
+    [("other", "127.0.0.1", ("other", "/127.0.0.1")), ("client", "127.0.0.2", ("client", "/127.0.0.2"))],
+)
+def test_a_member_that_speaks_from_elsewhere_is_noted(client_id: str, address: str, noted: tuple[str, str]) -> None:
+    world = World()
+    world.create_topic("t", 3)
+    world.join("a", topics=["t"])
+    written = len(world.log)
+    peer: Any = SimpleNamespace(client_address=address)
+    context = RequestContext(RequestHeader(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, 1, client_id), peer)
+    request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="a", member_epoch=2)
+    world.run(world.shard.consumer_group_heartbeat(context, request, world.now_ms))
+    (record,) = world.records_since(written)
+    assert isinstance(record.value, ConsumerGroupMemberMetadataValue)
+    assert (record.value.client_id, record.value.client_host) == noted
 
 
 def test_a_full_heartbeat_is_told_the_assignment_again() -> None:
