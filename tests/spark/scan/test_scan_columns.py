@@ -17,7 +17,7 @@ from ottla.records.batch import TimestampType
 from ottla.records.builder import build_batch
 from ottla.records.record import Header, SimpleRecord
 from ottla.spark.columns import ALL_COLUMNS, arrow_schema_of, schema_of
-from ottla.spark.scan.builders import OFFSETS_BEFORE_LOADING, OFFSETS_WORTH_LOADING, Builders
+from ottla.spark.scan.builders import BYTES_BEFORE_LOADING, OFFSETS_WORTH_WAITING, Builders
 from tests.clients.consumer.simulated_log import SimulatedLog
 from tests.spark.scan.test_scan_machine import steps
 
@@ -136,10 +136,12 @@ def test_headers_that_nobody_asked_for_are_not_looked_at(make: Any) -> None:
 def test_little_is_built_by_python_and_much_by_the_kernels() -> None:
     layout = Layout(arrow_schema_of(("value",)))
     builders = Builders()
+    builders.expect(100)
     assert builders.choose(100, layout).func is RowBuilder  # type: ignore[attr-defined]
     assert not builders.is_loaded
-    builders.choose(OFFSETS_BEFORE_LOADING, layout)
+    builders.choose(BYTES_BEFORE_LOADING, layout)
     builders.wait()
     assert builders.choose(1, layout).func is builder_class()  # type: ignore[attr-defined]
     fresh = Builders()
-    assert fresh.choose(OFFSETS_WORTH_LOADING, layout).func is builder_class()  # type: ignore[attr-defined]
+    fresh.expect(OFFSETS_WORTH_WAITING)
+    assert fresh.choose(1, layout).func is builder_class()  # type: ignore[attr-defined]

@@ -181,6 +181,20 @@ def test_large_ranges_are_fetched_one_after_the_other_and_no_further_than_they_g
     assert scan.requests == 1
 
 
+def test_what_lies_behind_a_small_range_is_not_asked_for() -> None:
+    large = SETTINGS._replace(fetch_bytes=1 << 23, ahead_bytes_max=1 << 24)
+    scan = scan_of([Step(0, 6)], 0, 6, large)
+    fetch = scan.machine.plan(scan.cluster.metadata, 0).fetches[0]
+    request, _ = fetch_request(fetch, scan.cluster.metadata, large)
+    assert request.topics[0].partitions[0].partition_max_bytes < 100_000
+    scan = scan_of([Step(0, 6)] * 100, 0, 600, SETTINGS._replace(fetch_bytes=10_000))
+    scan.step()
+    scan.use()
+    fetch = scan.machine.plan(scan.cluster.metadata, 0).fetches[0]
+    request, _ = fetch_request(fetch, scan.cluster.metadata, large)
+    assert request.topics[0].partitions[0].partition_max_bytes <= 10_000
+
+
 def test_a_range_that_ends_in_nothing_ends() -> None:
     """All batches before the end were compacted away, and the log holds nothing behind them."""
     scan = scan_of([Step(0, 5), Step(0, 5)], 0, 10)

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from ottla.clients.consumer.arrow_schema import Layout
 from ottla.clients.errors import KafkaTimeoutError
 from ottla.clients.sync import Admin
-from ottla.spark.columns import ALL_COLUMNS, DEFAULT_COLUMNS, arrow_schema_of
+from ottla.spark.columns import ALL_COLUMNS, DEFAULT_COLUMNS
 from ottla.spark.scan import client_pool, range_reader
-from ottla.spark.scan.builders import OFFSETS_BEFORE_LOADING, Builders
+from ottla.spark.scan.builders import OFFSETS_WORTH_WAITING, Builders
 from ottla.spark.scan.client_pool import IDLE_CLIENTS_MAX, POOL
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.range_reader import read_ranges
@@ -74,8 +73,7 @@ def test_the_kernels_read_what_python_reads(kafka: Node, topic: str, monkeypatch
     monkeypatch.setattr(range_reader, "BUILDERS", builders)
     by_python = rows(wanted, options(kafka, ALL_COLUMNS))
     assert not builders.is_loaded
-    builders.choose(OFFSETS_BEFORE_LOADING, Layout(arrow_schema_of(("value",))))
-    builders.wait()
+    builders.expect(OFFSETS_WORTH_WAITING)
     assert builders.is_loaded
     assert rows(wanted, options(kafka, ALL_COLUMNS)) == by_python
     assert len(by_python) == 3000

@@ -12,10 +12,12 @@ from ottla.clients.consumer.arrow_arrays import (
     binary_array,
     headers_array,
     number_array,
+    partition_array,
     text_array,
     timestamp_array,
+    topic_array,
 )
-from ottla.clients.consumer.arrow_schema import ALL_PARTS, Layout, Part, partition_column, topic_column
+from ottla.clients.consumer.arrow_schema import ALL_PARTS, Layout, Part
 from ottla.clients.consumer.completed_fetch import NO_END, CompletedFetch, Run
 from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
@@ -241,9 +243,9 @@ class ColumnBuilder:
     def _column(self, part: Part, field: "pa.Field", rows: int) -> "pa.Array":
         match part:
             case Part.TOPIC:
-                return topic_column(self._partition, rows, field)
+                return topic_array(self._partition, rows, field)
             case Part.PARTITION:
-                return partition_column(self._partition, rows, field)
+                return partition_array(self._partition, rows, field)
             case Part.OFFSET:
                 return number_array(self._numbers[OFFSET, :rows], field.type)
             case Part.TIMESTAMP:

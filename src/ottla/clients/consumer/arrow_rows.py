@@ -1,19 +1,21 @@
-"""Arrow batches by way of Python rows: slower, and all that is needed is pyarrow."""
+"""Arrow batches by way of Python rows: slower, and without numba."""
 
+from itertools import accumulate, chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ottla.clients.consumer.arrow_schema import (
-    ALL_PARTS,
-    MICROSECONDS,
-    TIMESTAMP_MS_MAX,
-    Layout,
-    Part,
-    is_in_microseconds,
-    partition_column,
-    topic_column,
+from ottla.clients.consumer.arrow_arrays import (
+    bytes_array,
+    headers_array,
+    number_array,
+    partition_array,
+    timestamp_array,
+    topic_array,
 )
+from ottla.clients.consumer.arrow_schema import ALL_PARTS, Layout, Part
 from ottla.clients.consumer.batch_decoder import RawRecord, decode_batch
 from ottla.clients.consumer.completed_fetch import NO_END, CompletedFetch
 from ottla.common.topic_partition import TopicPartition
@@ -64,26 +66,29 @@ class RowBuilder:
 
     def _column(self, part: Part, field: Any) -> "pa.Array":
         records = self._records
+        rows = len(records)
         match part:
             case Part.TOPIC:
-                return topic_column(self._partition, len(records), field)
+                return topic_array(self._partition, rows, field)
             case Part.PARTITION:
-                return partition_column(self._partition, len(records), field)
+                return partition_array(self._partition, rows, field)
             case Part.OFFSET:
-                return pa.array([record.offset for record in records], field.type)
+                return number_array(_int64(records, "offset"), field.type)
             case Part.TIMESTAMP:
-                times = [record.timestamp_ms for record in records]
-                if is_in_microseconds(field):
-                    bound = TIMESTAMP_MS_MAX
-                    times = [max(min(time_ms, bound), -bound) * MICROSECONDS for time_ms in times]
-                return pa.array(times, field.type)
+                return timestamp_array(_int64(records, "timestamp_ms"), field)
             case Part.TIMESTAMP_TYPE:
-                return pa.array([int(record.timestamp_type) for record in records], field.type)
+                kind = field.type.to_pandas_dtype()
+                return number_array(_int64(records, "timestamp_type").astype(kind), field.type)
             case Part.KEY:
-                return pa.array([record.key for record in records], field.type)
+                return bytes_array([record.key for record in records])
             case Part.VALUE:
-                return pa.array([record.value for record in records], field.type)
+                return bytes_array([record.value for record in records])
             case Part.HEADERS:
-                none: list[Any] | None = None if field.nullable else []
-                headers = [[{"key": key, "value": value} for key, value in record.headers] for record in records]
-                return pa.array([each or none for each in headers], field.type)
+                ends = np.fromiter(accumulate((len(each.headers) for each in records), initial=0), np.int32, rows + 1)
+                headers = list(chain.from_iterable(record.headers for record in records))
+                keys = bytes_array([header.key.encode() for header in headers], pa.string())
+                return headers_array(ends, keys, bytes_array([header.value for header in headers]), rows, field)
+
+
+def _int64(records: list[RawRecord], name: str) -> NDArray[np.int64]:
+    return np.fromiter((getattr(record, name) for record in records), np.int64, len(records))

@@ -5,8 +5,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ottla.common.topic_partition import TopicPartition
-
 HEADER: Final = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
 
 SCHEMA: Final = pa.schema(
@@ -64,20 +62,6 @@ class Layout:
 
 
 ALL_PARTS: Final = Layout(SCHEMA)
-
-
-def topic_column(partition: TopicPartition, rows: int, field: "pa.Field") -> "pa.Array":
-    """The topic, which all rows of a batch have in common."""
-    if pa.types.is_dictionary(field.type):
-        indices = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(bytes(4 * rows))])
-        return pa.DictionaryArray.from_arrays(indices, pa.array([partition.topic], pa.string()))
-    return pa.repeat(pa.scalar(partition.topic, field.type), rows)
-
-
-def partition_column(partition: TopicPartition, rows: int, field: "pa.Field") -> "pa.Array":
-    """The partition's number, likewise."""
-    numbers = pa.py_buffer(partition.partition.to_bytes(4, "little") * rows)
-    return pa.Array.from_buffers(field.type, rows, [None, numbers])
 
 
 def is_in_microseconds(field: "pa.Field") -> bool:

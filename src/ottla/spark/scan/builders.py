@@ -15,17 +15,17 @@ from ottla.clients.consumer.arrow_schema import Layout
 if TYPE_CHECKING:
     from ottla.clients.consumer.arrow_columns import ColumnBuilder
 
-OFFSETS_WORTH_LOADING: Final = 200_000
+OFFSETS_WORTH_WAITING: Final = 200_000
 """A task with more waits for the kernels; Python would take longer."""
-OFFSETS_BEFORE_LOADING: Final = 20_000
-"""A process that was asked for more in all loads them beside its tasks."""
+BYTES_BEFORE_LOADING: Final = 4 * 1024 * 1024
+"""A process that has decoded so much by Python loads them beside its tasks."""
 
 
 class Builders:
     """Plain → loading, in a thread → loaded (the kernels, or the plain builder where numba is missing)."""
 
     def __init__(self) -> None:
-        self._offsets = 0
+        self._decoded_bytes = 0
         self._loader: threading.Thread | None = None
         self._loaded: type[ColumnBuilder | RowBuilder] | None = None
         self._lock = threading.Lock()
@@ -35,27 +35,31 @@ class Builders:
         """Whether nothing better will come."""
         return self._loaded is not None
 
-    def choose(self, offsets: int, layout: Layout) -> MakeBuilder:
-        """What builds the batches of a task with so many offsets."""
-        if self._loaded is None:
-            with self._lock:
-                self._offsets += offsets
-                is_wanted = self._offsets >= OFFSETS_BEFORE_LOADING
-                if is_wanted and self._loader is None:
-                    self._loader = threading.Thread(target=self._load, name="ottla-kernels", daemon=True)
-                    self._loader.start()
-            if offsets >= OFFSETS_WORTH_LOADING:
-                self.wait()
-        return self.now(layout)
+    def expect(self, offsets: int) -> None:
+        """A task with so many offsets begins; returns when the kernels are there, if they are worth it."""
+        if self._loaded is None and offsets >= OFFSETS_WORTH_WAITING:
+            self._start()
+            self.wait()
 
-    def now(self, layout: Layout) -> MakeBuilder:
-        """The best there is at this moment."""
-        return partial(self._loaded or RowBuilder, layout=layout)
+    def choose(self, size_in_bytes: int, layout: Layout) -> MakeBuilder:
+        """What builds the batches of an answer of this size."""
+        loaded = self._loaded
+        if loaded is None:
+            self._decoded_bytes += size_in_bytes
+            if self._decoded_bytes >= BYTES_BEFORE_LOADING:
+                self._start()
+        return partial(loaded or RowBuilder, layout=layout)
 
     def wait(self) -> None:
         """Return when what is loading is loaded."""
         if self._loader is not None:
             self._loader.join()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._loader is None:
+                self._loader = threading.Thread(target=self._load, name="ottla-kernels", daemon=True)
+                self._loader.start()
 
     def _load(self) -> None:
         self._loaded = builder_class()

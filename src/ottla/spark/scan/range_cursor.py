@@ -61,12 +61,16 @@ class RangeCursor:
         return self.position >= self.wanted.end_offset
 
     @property
+    def offsets_left(self) -> int:
+        """How many offsets are left to fetch; there may be fewer records."""
+        return self.wanted.end_offset - self.position
+
+    @property
     def bytes_left(self) -> int:
         """About how many bytes are left to fetch."""
-        left = self.wanted.end_offset - self.position
         if not self._offsets_seen:
-            return left * BYTES_PER_OFFSET_GUESS
-        return left * self._bytes_seen // self._offsets_seen + 1
+            return self.offsets_left * BYTES_PER_OFFSET_GUESS
+        return self.offsets_left * self._bytes_seen // self._offsets_seen + 1
 
     @property
     def is_measured(self) -> bool:

@@ -40,17 +40,18 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
     with POOL.client(options.client) as client:
         scan = _Scan(client, wanted, FetchSettings.of(options, client.config))
         try:
-            make_builder = BUILDERS.choose(sum(each.end_offset - each.start_offset for each in wanted), layout)
-            read = partial(
-                read_arrow,
-                max_rows=options.max_batch_rows,
-                make_builder=make_builder,
-                rows_enough=max(options.max_batch_rows * 2 // 3, 1),
-                max_bytes=BATCH_BYTES_MAX,
-            )
+            BUILDERS.expect(sum(each.end_offset - each.start_offset for each in wanted))
             for fetch in scan:
+                read = partial(
+                    read_arrow,
+                    fetch,
+                    options.max_batch_rows,
+                    BUILDERS.choose(fetch.size_in_bytes, layout),
+                    rows_enough=max(options.max_batch_rows * 2 // 3, 1),
+                    max_bytes=BATCH_BYTES_MAX,
+                )
                 try:
-                    while (batch := read(fetch)) is not None:
+                    while (batch := read()) is not None:
                         yield batch
                 except CorruptFetchError as error:
                     raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error

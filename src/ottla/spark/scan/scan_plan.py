@@ -13,6 +13,8 @@ from ottla.spark.scan.range_cursor import RangeCursor
 FETCH_BYTES_MIN: Final = 256 * 1024
 """Less is not asked for while something else is under way: small requests are dear."""
 _SLACK_BYTES: Final = 64 * 1024
+_BYTES_PER_OFFSET_ASKED: Final = 1024
+"""What is asked for an offset of a range of which nothing was seen: a topic may go on for long behind a small range."""
 _NO_SESSION_EPOCH: Final = -1
 """Fetches of a task are few, and large: a session with the broker would be in their way."""
 _NAMES_ONLY_VERSION: Final = 12
@@ -87,7 +89,7 @@ def make_plan(
 def expected_bytes(cursor: RangeCursor, size: int) -> int:
     """What is asked for of a range, in a request of this size: no more than it needs, as far as one can tell."""
     if not cursor.is_measured:
-        return size
+        return min(size, cursor.offsets_left * _BYTES_PER_OFFSET_ASKED + _SLACK_BYTES)
     return min(size, cursor.bytes_left * 5 // 4 + _SLACK_BYTES)
 
 
