@@ -13,6 +13,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NamedTuple
 
 from ottla.cli.main import main
@@ -74,6 +75,9 @@ def run_in_terminal(
     columns: int = 200,
     typed: Sequence[tuple[str, bytes]] = (),
     when: Callable[["subprocess.Popen[bytes]", str], None] | None = None,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    bound_s: float = BOUND_S,
 ) -> Screen:
     """Run ``ottla`` as somebody at a terminal does: standard input, output and error are one pseudo-terminal.
 
@@ -82,21 +86,22 @@ def run_in_terminal(
     """
     controlling, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 60, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
-    environment.pop("NO_COLOR", None)
+    variables = {**os.environ, **(environment or {}), "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    variables.pop("NO_COLOR", None)
     process = subprocess.Popen(
         command(*arguments),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env=environment,
+        cwd=directory,
+        env=variables,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(terminal)
     to_type = list(typed)
     seen = b""
-    deadline = time.monotonic() + BOUND_S
+    deadline = time.monotonic() + bound_s
     try:
         while True:
             if not readable([controlling], deadline - time.monotonic()):

@@ -1,8 +1,10 @@
 """Ends that are asked for: the first SIGINT or SIGTERM is a request, a second one of SIGINT an order."""
 
+import os
+import select
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final, Self
 
 _SIGNAL_BASE: Final = 128
@@ -16,7 +18,9 @@ class StopRequest:
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        # A pipe, not a threading.Event: a handler that runs while the main thread waits for an Event would wait for it.
+        self._read_end, self._write_end = os.pipe()
+        self._is_set = False
         self._before: dict[signal.Signals, object] = {}
         self.exit_code = 0
         """128 and the signal's number, once there was one."""
@@ -24,15 +28,19 @@ class StopRequest:
     @property
     def is_set(self) -> bool:
         """Whether a stop is asked for."""
-        return self._event.is_set()
+        return self._is_set
 
     def wait(self, seconds: float) -> bool:
         """Wait for a request, at most so long; whether there is one."""
-        return self._event.wait(seconds)
+        if not self._is_set:
+            select.select([self._read_end], [], [], seconds)
+        return self._is_set
 
     def set(self) -> None:
         """Ask for a stop from within."""
-        self._event.set()
+        if not self._is_set:
+            self._is_set = True
+            os.write(self._write_end, b"!")
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -40,14 +48,17 @@ class StopRequest:
                 self._before[number] = signal.signal(number, self._asked)
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
+        self._before.clear()
+
+    def __del__(self) -> None:
+        os.close(self._read_end)
+        os.close(self._write_end)
 
     def _asked(self, number: int, _frame: FrameType | None) -> None:
-        if self.is_set and number == signal.SIGINT:
+        if self._is_set and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.exit_code = self.exit_code or _SIGNAL_BASE + number
-        self._event.set()
+        self.set()
