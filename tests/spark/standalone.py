@@ -85,6 +85,10 @@ class StandaloneCluster:
                 process.kill()
                 process.wait()
 
+    def pids(self) -> list[int]:
+        """The processes of the master and the workers, below which executors run."""
+        return [process.pid for process in self._processes]
+
     def executors(self) -> list[int]:
         """The process ids of the executors that run now: they work below ``work``."""
         found = []
