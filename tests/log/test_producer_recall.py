@@ -1,7 +1,6 @@
 """Retries of what was on its way when a broker ended: the log knows it, though Kafka's snapshots do not."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -14,42 +13,15 @@ from ottla.log.log import Log
 from ottla.log.producer_entry import BatchMetadata
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.batch import CRC_POSITION, RecordBatch, patch_offset_and_epoch
-from ottla.records.builder import build_batch
 from ottla.records.control import ControlRecordType, EndTransactionMarker, end_transaction_batch
-from ottla.records.record import SimpleRecord
 from ottla.runtime.inline import run
 from tests.log.log_machine import T0, A, Machine, batch
 from tests.log.partition_disk import NOW_MS, contents_of, open_log
 from tests.log.producer_batches import SEQUENCES, emptied_marker
+from tests.log.producer_retries import Sent, check_duplicate, killed, known, send, stopped
 from tests.sim.crash_files import CrashPolicy
 
 SMALL = LogConfig(segment_bytes=600, index_interval_bytes=150)
-
-
-class Sent(NamedTuple):
-    """A batch of a producer, and where it is in the log."""
-
-    producer_id: int
-    epoch: int
-    sequence: int
-    records: int
-    offset: int = -1
-    value_bytes: int = 10
-
-    def encoded(self) -> bytearray:
-        return build_batch(
-            [SimpleRecord(NOW_MS, b"k", bytes(self.value_bytes))] * self.records,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            base_sequence=self.sequence,
-        )
-
-
-def send(log: Log, producer_id: int, sequence: int, count: int = 1, epoch: int = 0, value_bytes: int = 10) -> Sent:
-    sent = Sent(producer_id, epoch, sequence, count, value_bytes=value_bytes)
-    info = log.append_as_leader(sent.encoded(), 0)
-    log.update_high_watermark(log.log_end_offset)
-    return sent._replace(offset=info.first_offset)
 
 
 def send_marker(log: Log, producer_id: int, epoch: int) -> None:
@@ -63,31 +35,7 @@ def send_marker(log: Log, producer_id: int, epoch: int) -> None:
     log.update_high_watermark(log.log_end_offset)
 
 
-def check_duplicate(log: Log, sent: Sent) -> None:
-    """A retry gets the first answer, and nothing is written."""
-    end = log.log_end_offset
-    info = log.append_as_leader(sent.encoded(), 0)
-    assert (info.first_offset, info.last_offset) == (sent.offset, sent.offset + sent.records - 1)
-    assert log.log_end_offset == end
-
-
-def known(log: Log, producer_id: int) -> list[tuple[int, int, int]]:
-    """The batches that are remembered, as (first sequence, offset, count)."""
-    entry = log.producer_state.last_entry(producer_id)
-    return [] if entry is None else [(b.first_sequence, b.first_offset, b.offset_delta + 1) for b in entry.batches]
-
-
 # Ends of a log, and what is opened after them
-
-
-def killed(machine: Machine, log: Log) -> Log:
-    machine.crash(CrashPolicy.KEEP_ALL)
-    return machine.load(log.config)
-
-
-def stopped(machine: Machine, log: Log) -> Log:
-    log.close()
-    return machine.load(log.config, clean=True)
 
 
 def truncated(_: Machine, log: Log) -> Log:
