@@ -18,7 +18,7 @@ from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.spark.sink.plain_sink import write_plainly
 from ottla.spark.sink.producer_cache import PRODUCERS, ProducerCache
-from ottla.spark.sink.record_tables import tables_by_topic
+from ottla.spark.sink.record_tables import in_larger_batches, tables_by_topic
 from ottla.spark.sink.sink_options import SinkOptions, parse_sink_options
 from ottla.spark.sink.sink_schema import SinkColumns
 from ottla.spark.sink.topic_check import require_topic
@@ -43,17 +43,26 @@ def records(kafka: Node, topic: str) -> list[Any]:
 
 
 def test_rows_go_to_the_topics_that_they_name() -> None:
-    batch = pa.record_batch({"topic": ["a", "b", "a"], "value": [b"1", b"2", b"3"], "other": [1, 2, 3]})
+    batch = pa.table({"topic": ["a", "b", "a"], "value": [b"1", b"2", b"3"], "other": [1, 2, 3]})
     found = {name: table.to_pydict() for name, table in tables_by_topic(batch, ("value",), None)}
     assert found == {"a": {"value": [b"1", b"3"]}, "b": {"value": [b"2"]}}
     ((name, table),) = tables_by_topic(batch, ("value",), "c")
     assert (name, table.num_rows, table.schema.names) == ("c", 3, ["value"])
-    assert list(tables_by_topic(batch.slice(0, 0), ("value",), "c")) == []
+
+
+def test_small_batches_are_sent_together_and_none_is_held_back() -> None:
+    batches = [pa.record_batch({"value": [b"%d" % number] * 10_000}) for number in range(9)]
+    found = list(in_larger_batches([batches[0].slice(0, 0), *batches]))
+    assert [table.num_rows for table in found] == [40_000, 40_000, 10_000]
+    assert pa.concat_tables(found).equals(pa.Table.from_batches(batches))
+    large = pa.record_batch({"value": [b"x" * 5_000_000]})
+    assert [table.num_rows for table in in_larger_batches([large, large])] == [1, 1]
+    assert list(in_larger_batches([])) == []
 
 
 @pytest.mark.parametrize("topic", [None, ""])
 def test_a_row_without_a_topic_is_refused(topic: str | None) -> None:
-    batch = pa.record_batch({"topic": pa.array(["a", topic]), "value": [b"1", b"2"]})
+    batch = pa.table({"topic": pa.array(["a", topic]), "value": [b"1", b"2"]})
     with pytest.raises(InvalidRecordError, match="column 'topic' is null or empty"):
         list(tables_by_topic(batch, ("value",), None))
 

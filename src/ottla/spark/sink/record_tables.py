@@ -1,27 +1,44 @@
 """Spark's Arrow batches as tables for ``Producer.send_batch``, one a topic. Needs pyarrow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.common.errors import InvalidRecordError
 
+_ROWS_MIN: Final = 32 * 1024
+_BYTES_MIN: Final = 4 * 1024 * 1024
 
-def tables_by_topic(
-    batch: pa.RecordBatch, columns: Sequence[str], topic: str | None
-) -> Iterator[tuple[str, pa.RecordBatch]]:
+
+def in_larger_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The same rows in fewer tables: Spark's batches have 10,000 rows, and a send costs as much as some thousand."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _ROWS_MIN or size >= _BYTES_MIN:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def tables_by_topic(table: pa.Table, columns: Sequence[str], topic: str | None) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each topic, in their order; ``topic`` is that of all rows, else column ``topic`` names them.
 
-    Batches without rows give none. InvalidRecordError for a row whose topic is null or empty.
+    InvalidRecordError for a row whose topic is null or empty.
     """
-    if not batch.num_rows:
-        return
-    records = batch.select(list(columns))
+    records = table.select(list(columns))
     if topic is not None:
         yield topic, records
         return
-    topics = batch.column("topic")
+    topics = table.column("topic")
     names = pc.unique(topics).to_pylist()
     if None in names or "" in names:
         raise InvalidRecordError(

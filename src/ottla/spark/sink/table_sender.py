@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.clients.sync import Producer
 from ottla.common.topic_partition import TopicPartition
-from ottla.spark.sink.record_tables import tables_by_topic
+from ottla.spark.sink.record_tables import in_larger_batches, tables_by_topic
 from ottla.spark.sink.sink_schema import SinkColumns
 from ottla.spark.sink.task_transaction import Written
 
@@ -29,8 +29,8 @@ class TableSender:
     def send_all(self, batches: Iterable["pyarrow.RecordBatch"]) -> None:
         """Send every batch; waits while the producer's memory is full."""
         record_columns, topic = self._columns
-        for batch in batches:
-            for name, table in tables_by_topic(batch, record_columns, topic):
+        for rows in in_larger_batches(batches):
+            for name, table in tables_by_topic(rows, record_columns, topic):
                 self._under_way.append(self._producer.send_batch(name, table))
             while self._under_way and self._under_way[0].done():
                 self._note(self._under_way.popleft().result())
