@@ -3,6 +3,7 @@
 import pickle
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import pytest
@@ -358,6 +359,20 @@ def test_the_end_of_a_stream_that_reads_committed_is_the_last_stable_offset(
         assert committed.latestOffset(committed.initialOffset(), ALL) == begun
         producer.commit_transaction()
         assert _until(lambda: committed.latestOffset(begun, ALL), lambda end: end != begun) == {topic: {"0": 2, "1": 0}}
+
+
+def test_a_stream_waits_for_a_broker_that_is_restarted(
+    stream: Callable[..., OttlaStreamReader], kafka: Node, topic: str, fill: Callable[..., None]
+) -> None:
+    fill({0: 2})
+    reader = stream(startingOffsets="earliest")
+    begun = reader.initialOffset()
+    assert reader.latestOffset(begun, ALL) == {topic: {"0": 2, "1": 0}}
+    kafka.stop()
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(reader.latestOffset, begun, ALL)
+        kafka.start()
+        assert answer.result(60) == {topic: {"0": 2, "1": 0}}
 
 
 def test_a_reader_is_pickled_without_its_connection(stream: Callable[..., OttlaStreamReader], topic: str) -> None:

@@ -44,7 +44,7 @@ def test_names_are_found_in_any_case() -> None:
             "FailOnDataLoss": "False",
         }
     )
-    assert options.client == {"bootstrap.servers": "h:1"}
+    assert options.client == {"bootstrap.servers": "h:1", "client.id": "spark-ottla-source"}
     assert options.selection.topics == ("t", "u")
     assert options.columns == ALL_COLUMNS
     assert not options.fail_on_data_loss
@@ -74,6 +74,11 @@ def test_options_survive_pickling() -> None:
 
 def test_columns_are_in_the_order_of_the_schema() -> None:
     assert parse(columns="offset, VALUE,headers").columns == ("value", "offset", "headers")
+
+
+def test_the_query_has_a_name_in_the_brokers_logs_and_quotas() -> None:
+    assert parse(groupIdPrefix="orders").client["client.id"] == "orders"
+    assert parse(groupIdPrefix="orders", kafka__client__id="mine").client["client.id"] == "mine"
 
 
 def test_isolation_is_the_consumers() -> None:

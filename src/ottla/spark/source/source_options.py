@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_MAX_TRIGGER_DELAY_MS: Final = 15 * 60 * 1000
 DEFAULT_METADATA_TTL_MS: Final = 500
 
+_CLIENT_ID: Final = "spark-ottla-source"
+
 _ENDING: Final = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 _PER_TRIGGER: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 OPTION_NAMES: Final = (
@@ -110,7 +112,7 @@ def parse_source_options(given: Mapping[str, str], *, is_stream: bool | None = N
     if group == "":
         raise InvalidConfigError("Option 'commitOffsetsToGroup' is the name of a consumer group, and empty")
     return SourceOptions(
-        client=options.kafka,
+        client={"client.id": options.text("groupIdPrefix") or _CLIENT_ID, **options.kafka},
         selection=selection,
         starting=starting,
         ending=ending,
