@@ -92,6 +92,12 @@ def test_min_partitions_divides_in_proportion_and_leaves_small_ranges_whole() ->
     ]
 
 
+def test_a_task_that_has_no_room_for_a_range_gets_another_beside_it() -> None:
+    ranges = [OffsetRange("t", index, 0, 60) for index in range(3)]
+    assert plan_tasks(ranges, PlanSettings(max_records=100)) == [(each,) for each in ranges]
+    assert plan_tasks(ranges, PlanSettings(max_records=120)) == [(ranges[0], ranges[2]), (ranges[1],)]
+
+
 def test_one_record_a_task_can_be_had_as_the_stock_connector_has_one_range() -> None:
     ranges = [OffsetRange("t", index, 0, 5) for index in range(3)]
     assert plan_tasks(ranges, PlanSettings(min_records=1)) == [(each,) for each in ranges]
