@@ -11,7 +11,7 @@ from typing import Final
 
 import cramjam
 
-from ottla.records.bounded_output import allocate, corrupt, decompress_bounded, too_large
+from ottla.records.bounded_output import corrupt, decompress_bounded, too_large
 
 BLOCK_BYTES: Final = 64 * 1024
 FRAME_HEADER: Final = bytes.fromhex("04224d18 60 40 82")
@@ -28,6 +28,10 @@ _EXPANSION_MAX: Final = 255
 """The most bytes that one byte of a compressed block can stand for."""
 
 _UINT32_LE: Final = struct.Struct("<I")
+
+_decompress_block_into: Final = cramjam.lz4.decompress_block_into
+_idle_scratch: Final[list[memoryview]] = []
+"""Calls may release the GIL: whoever needs one takes it out and puts it back."""
 
 
 def compress(data: memoryview, level: int) -> bytes:
@@ -79,28 +83,29 @@ def _only_frame_blocks(data: memoryview) -> list[tuple[int, int, bool]] | None:
 
 
 def _decompress_blocks(data: memoryview, blocks: list[tuple[int, int, bool]], max_bytes: int) -> bytes:
-    bound = sum(size if stored else min(BLOCK_BYTES, size * _EXPANSION_MAX) for _, size, stored in blocks)
-    # One block more than allowed: the block decoder cannot tell a full output from bad input, so it always gets room.
-    output = allocate(min(bound, max_bytes + BLOCK_BYTES))
-    decompress_block_into = cramjam.lz4.decompress_block_into
-    written = 0
+    """Block by block through kept memory: a new buffer for each frame costs more than decompressing a small one."""
+    parts: list[bytes] = []
+    room = max_bytes
     try:
-        with output.getbuffer() as view:
-            for position, size, stored in blocks:
-                source = data[position : position + size]
-                if stored:
-                    view[written : written + size] = source
-                    written += size
-                else:
-                    room = view[written : written + BLOCK_BYTES]
-                    written += decompress_block_into(source, room, output_len=len(room))
-                    room.release()
-                if written > max_bytes:
-                    raise too_large(max_bytes)
+        scratch = _idle_scratch.pop()
+    except IndexError:
+        scratch = memoryview(bytearray(BLOCK_BYTES))
+    try:
+        for position, size, stored in blocks:
+            source = data[position : position + size]
+            if stored:
+                parts.append(bytes(source))
+            else:
+                written = _decompress_block_into(source, scratch, output_len=BLOCK_BYTES)
+                parts.append(scratch[:written].tobytes())
+            room -= len(parts[-1])
+            if room < 0:
+                raise too_large(max_bytes)
     except cramjam.DecompressionError as error:
         raise corrupt("lz4", error) from error
-    output.truncate(written)
-    return output.getvalue()
+    finally:
+        _idle_scratch.append(scratch)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _content_bound(data: memoryview, max_bytes: int) -> int:

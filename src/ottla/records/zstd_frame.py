@@ -1,7 +1,7 @@
 """Zstandard frames: how much can come out of them, read from their headers before anything is decompressed.
 
-The usual stream is one frame that states its size; it goes through a kept context, because setting one up costs as much
-as decompressing a small batch. Any other stream, and any damage, takes the general way.
+The usual stream is one frame; it goes through a kept context, because setting one up costs twice what decompressing a
+small batch does. Any other stream, and any damage, takes the general way.
 
 Streams of several frames and skippable frames are valid, and Apache's reader takes them. Frames written by streaming
 clients carry no content size; then each compressed block counts as the 128 KiB that a block yields at most.
@@ -22,6 +22,8 @@ _BLOCK_BYTES_MAX: Final = 128 * 1024
 _RAW_BLOCK, _RLE_BLOCK = 0, 1
 _DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
+_KEPT_CONTEXT_BYTES_MAX: Final = 4 * 1024 * 1024
+"""A frame without a size gets as much memory as it may yield, for a moment; larger ones take the general way."""
 _UINT32_LE: Final = struct.Struct("<I")
 
 # A context serves one call at a time, and calls release the GIL: whoever needs one takes it out and puts it back.
@@ -44,19 +46,24 @@ def compress(data: memoryview, level: int) -> bytes:
 def decompress(data: memoryview, max_bytes: int) -> bytes:
     """The content of all frames in ``data``, at most ``max_bytes``."""
     try:
-        if 0 < zstandard.frame_content_size(data) <= max_bytes:
-            return _decompress_frame(data)
+        size = zstandard.frame_content_size(data)
+        if 0 < size <= max_bytes:
+            return _decompress_frame(data, 0)
+        bound = _content_bound(data, max_bytes)
+        if size < 0 < bound <= min(max_bytes, _KEPT_CONTEXT_BYTES_MAX):
+            return _decompress_frame(data, bound)
     except zstandard.ZstdError:
         pass  # more than one frame, or damage: the general way finds out
     return decompress_bounded("zstd", cramjam.zstd.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
 
 
-def _decompress_frame(data: memoryview) -> bytes:
+def _decompress_frame(data: memoryview, bound: int) -> bytes:
+    """A frame that states its size, or that yields at most ``bound``."""
     try:
         decompressor = _idle_decompressors.pop()
     except IndexError:
         decompressor = zstandard.ZstdDecompressor()
-    content = decompressor.decompress(data, allow_extra_data=False)
+    content = decompressor.decompress(data, max_output_size=bound, allow_extra_data=False)
     _idle_decompressors.append(decompressor)
     return content
 
