@@ -1,7 +1,7 @@
 """A format whose driver crashes in the middle of a commit, where a file says, as often as it says."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import WriterCommitMessage
 
@@ -9,7 +9,7 @@ from ottla.spark.data_source import OttlaDataSource
 from ottla.spark.sink.commit_actions import Action
 from ottla.spark.sink.commit_driver import CommitDriver
 from ottla.spark.sink.commit_messages import transactions_in
-from ottla.spark.sink.stream_writer import ExactlyOnceStreamWriter
+from ottla.spark.sink.stream_writer import ExactlyOnceStreamWriter, PlainStreamWriter
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
@@ -39,6 +39,18 @@ class CrashingWriter(ExactlyOnceStreamWriter):
         """A driver that crashed does not come to this."""
 
 
+class CrashingPlainWriter(PlainStreamWriter):
+    """At least once, and crashes before Spark has noted that the batch is written."""
+
+    crash_file = ""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Crash, once."""
+        if Path(self.crash_file).exists():
+            Path(self.crash_file).unlink()
+            raise RuntimeError("crashed as it was told")
+
+
 class CrashingDataSource(OttlaDataSource):
     """``format("ottla-crashing")``, with the file in option ``crashFile``."""
 
@@ -51,8 +63,8 @@ class CrashingDataSource(OttlaDataSource):
         """Ottla's, made to crash."""
         crash_file = self.options["crashFile"]
         plain = {name: value for name, value in self.options.items() if name != "crashfile"}
-        writer = OttlaDataSource(options=plain).streamWriter(schema, overwrite)
-        assert isinstance(writer, ExactlyOnceStreamWriter)
-        crashing = CrashingWriter(writer._options, writer._columns)
+        writer: Any = OttlaDataSource(options=plain).streamWriter(schema, overwrite)
+        kind = CrashingWriter if isinstance(writer, ExactlyOnceStreamWriter) else CrashingPlainWriter
+        crashing = kind(writer._options, writer._columns)
         crashing.crash_file = crash_file
         return crashing

@@ -7,6 +7,8 @@ from ottla.config.admin_keys import ADMIN_CONFIG
 from ottla.config.consumer_keys import CONSUMER_CONFIG
 from ottla.config.definition import ConfigTable
 
+DECISION_BYTES_MAX: Final = 16 * 1024 * 1024
+"""A decision names what each task wrote into each partition: with thousands of both more than a usual record."""
 _OWN: Final = frozenset(("client.id", "transactional.id", "transaction.timeout.ms"))
 
 
@@ -23,7 +25,7 @@ def consumer_properties(producer: Mapping[str, str]) -> dict[str, str]:
 def state_producer_properties(producer: Mapping[str, str]) -> dict[str, str]:
     """For whoever writes decisions: an idempotent producer, as careful as the sink's own, with nothing to wait for."""
     given = {name: value for name, value in producer.items() if name not in _OWN}
-    return {**given, "linger.ms": "0", "compression.type": "zstd"}
+    return {**given, "linger.ms": "0", "compression.type": "zstd", "max.request.size": str(DECISION_BYTES_MAX)}
 
 
 def _known(producer: Mapping[str, str], table: ConfigTable) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Does what the commit protocol says: the state topic, coordinators, and partitions whose records are read again."""
 
 import asyncio
+import logging
+import re
 import uuid
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, TypeVar
@@ -12,6 +14,7 @@ from ottla.clients.producer.batch_record import BatchRecord
 from ottla.clients.producer.prepared_transaction import PreparedTransaction
 from ottla.clients.producer.producer import Producer
 from ottla.clients.sync import Admin
+from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import AdminConfig
 from ottla.spark.sink.aborted_records import find_end, read_records
@@ -35,6 +38,8 @@ from ottla.spark.sink.state_topic import StateTopic
 from ottla.spark.sink.task_transaction import TaskTransaction, Written
 from ottla.spark.sink.transaction_status import status_of
 from ottla.spark.sink.transactional_ids import pattern_of
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -122,19 +127,22 @@ class CommitDriver:
         return asyncio.run(rewrite(self._options, action.transactions))
 
     def _sweep(self, action: Sweep) -> None:
-        pattern = pattern_of(self._options.sink_id)
-        ongoing = [TransactionState.ONGOING]
-        try:
-            found = self._admin.list_transactions(states=ongoing, transactional_id_pattern=pattern)
-        except UnsupportedVersionError:  # brokers before 4.1
-            import re
-
-            found = self._admin.list_transactions(states=ongoing)
-            found = {name: each for name, each in found.items() if re.match(pattern, name)}
+        """As well as it can: what is not found or aborted now will be next time, or when its time is over."""
         decided = {each.transactional_id for one in self._state.history.pending() for each in one.transactions}
-        left = [name for name in found if name not in action.keep and name not in decided]
-        if left:
-            self._admin.fence_producers(left)
+        try:
+            left = [name for name in self._ongoing() if name not in action.keep and name not in decided]
+            if left:
+                self._admin.fence_producers(left)
+        except KafkaError as error:
+            logger.warning("Transactions of %s may be left open for a while: %s", self._options.sink_id, error)
+
+    def _ongoing(self) -> list[str]:
+        pattern = pattern_of(self._options.sink_id)
+        states = [TransactionState.ONGOING]
+        try:
+            return list(self._admin.list_transactions(states=states, transactional_id_pattern=pattern))
+        except UnsupportedVersionError:  # brokers before 4.1
+            return [name for name in self._admin.list_transactions(states=states) if re.match(pattern, name)]
 
 
 _DO: Final[dict[type, Callable[[CommitDriver, Any], Any]]] = {

@@ -25,6 +25,10 @@ _REFUSED_EXACTLY_ONCE: Final = {
     "enable.idempotence": "exactly once needs it to be true",
     "acks": "exactly once needs all",
 }
+_DEFAULTS: Final = {
+    # The kernel's, which grows: a task sends as fast as it can, and a full socket costs a copy.
+    "send.buffer.bytes": "-1",
+}
 _EXACTLY_ONCE_DEFAULTS: Final = {
     # As long as brokers allow by themselves: a task's transaction is open until all of the batch are done.
     "transaction.timeout.ms": "900000",
@@ -58,7 +62,7 @@ def parse_sink_options(given: Mapping[str, str], *, write_id: str | None = None)
     if topic is not None and not topic:
         raise InvalidConfigError("Option 'topic' is empty")
     exactly_once = options.boolean("exactlyOnce", False)
-    properties = dict(options.kafka)
+    properties = _DEFAULTS | options.kafka
     refuse_kafka(properties, _REFUSED)
     transactional_id = properties.pop("transactional.id", "").strip()
     if exactly_once:

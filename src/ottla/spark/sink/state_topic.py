@@ -12,7 +12,7 @@ from ottla.clients.producer.batch_record import BatchRecord
 from ottla.clients.sync import Admin, Consumer, Producer
 from ottla.common.errors import InvalidConfigError, KafkaError
 from ottla.common.topic_partition import TopicPartition
-from ottla.spark.sink.client_properties import consumer_properties, state_producer_properties
+from ottla.spark.sink.client_properties import DECISION_BYTES_MAX, consumer_properties, state_producer_properties
 from ottla.spark.sink.sink_history import SinkHistory
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ _CONFIGS: Final = {
     # So that whoever reads it from the start has little to read.
     "segment.bytes": str(8 * 1024 * 1024),
     "min.cleanable.dirty.ratio": "0.1",
+    "max.message.bytes": str(DECISION_BYTES_MAX),
 }
 _POLL_MS: Final = 1_000
 _PATIENCE_S: Final = 60
