@@ -16,6 +16,7 @@ from tests.spark.sink.sink_world import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 BOUND_S = 120
 
@@ -125,25 +126,24 @@ def stream(spark: "SparkSession", tmp_path: Path) -> Iterator["DataFrame"]:
     yield spark.readStream.schema("value string").option("maxFilesPerTrigger", 1).parquet(files)
 
 
+def start(stream: "DataFrame", kafka: Node, tmp_path: Path, **options: str) -> "StreamingQuery":
+    return (
+        stream.writeStream.format("ottla-crashing")
+        .option("kafka.bootstrap.servers", kafka.bootstrap)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .option("crashFile", str(tmp_path / "crash"))
+        .options(**options)
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
 def run_twice(stream: "DataFrame", kafka: Node, tmp_path: Path, crash: str, **options: str) -> None:
     """A run that crashes where it is told, and one that goes on from its checkpoint to the end."""
-    crash_file = tmp_path / "crash"
-    crash_file.write_text(crash)
-    for is_last in (False, True):
-        query = (
-            stream.writeStream.format("ottla-crashing")
-            .option("kafka.bootstrap.servers", kafka.bootstrap)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .option("crashFile", str(crash_file))
-            .options(**options)
-            .trigger(availableNow=True)
-            .start()
-        )
-        if is_last:
-            query.awaitTermination(BOUND_S)
-        else:
-            with pytest.raises(Exception, match="crashed as it was told"):
-                query.awaitTermination(BOUND_S)
+    (tmp_path / "crash").write_text(crash)
+    with pytest.raises(Exception, match="crashed as it was told"):
+        start(stream, kafka, tmp_path, **options).awaitTermination(BOUND_S)
+    start(stream, kafka, tmp_path, **options).awaitTermination(BOUND_S)
 
 
 @pytest.mark.parametrize("crash", ["Describe", "Record", "End"])
@@ -155,6 +155,21 @@ def test_a_stream_whose_driver_crashes_in_a_commit_is_seen_once(
     run_twice(stream, kafka, tmp_path, crash, topic=topic, exactlyOnce="true", **name)
     assert sink.open_transactions() == []
     assert sink.committed() == Counter(str(number).encode() for number in range(120))
+
+
+def test_what_was_decided_is_seen_before_the_first_task_of_the_next_run(
+    stream: "DataFrame", kafka: Node, topic: str, tmp_path: Path
+) -> None:
+    sink = Sink(kafka.bootstrap, topic)
+    options = {"topic": topic, "exactlyOnce": "true", "kafka.transactional.id": sink.options.sink_id}
+    (tmp_path / "crash").write_text("Record")
+    with pytest.raises(Exception, match="crashed as it was told"):
+        start(stream, kafka, tmp_path, **options).awaitTermination(BOUND_S)
+    assert sink.committed() == Counter()
+    failing = stream.selectExpr("if(value is null, value, raise_error('a task fails')) as value")
+    with pytest.raises(Exception, match="a task fails"):
+        start(failing, kafka, tmp_path, **options).awaitTermination(BOUND_S)
+    assert sink.committed().total() == 40
 
 
 def test_at_least_once_a_crash_doubles_a_batch(stream: "DataFrame", kafka: Node, topic: str, tmp_path: Path) -> None:
