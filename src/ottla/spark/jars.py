@@ -47,9 +47,6 @@ DELTA: Final = (
 )
 """Delta Lake for Spark 4.2, with what Spark itself does not have."""
 
-AVRO: Final = (Coordinate("org.apache.spark", "spark-avro_2.13", "4.2.0"),)
-"""Spark's own reader of Avro, which is not in its Python package."""
-
 
 def find_jars(name: str, coordinates: Sequence[Coordinate], java_home: str, say: Say) -> list[str]:
     """The paths of these jars in the user's cache, fetched first if they are not there; ``name`` is their directory's.

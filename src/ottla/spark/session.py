@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.failures import sentence_of
-from ottla.spark.jars import AVRO, DELTA, Coordinate, Say, find_jars
+from ottla.spark.jars import DELTA, Coordinate, Say, find_jars
 from ottla.spark.java import find_java_home
 from ottla.spark.shipping import SHIP, check_executors, check_master, pack
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL: Final = "local[*]"
-PACKAGES: Final[Mapping[str, tuple[Coordinate, ...]]] = {"delta": DELTA, "avro": AVRO}
+PACKAGES: Final[Mapping[str, tuple[Coordinate, ...]]] = {"delta": DELTA}
 """Sets of jars that are fetched into the user's cache, by the names that ``packages`` may have."""
 _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
@@ -45,8 +45,8 @@ def spark_session(
 ) -> "SparkSession":
     """Start Spark, or give the session that this process has already.
 
-    ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"`` and
-    ``"avro"``, which are fetched into the user's cache and switched on. ``conf`` goes before everything that is set
+    ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"``, which
+    is fetched into the user's cache and switched on. ``conf`` goes before everything that is set
     here. ``say`` is told what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to
     standard error.
 

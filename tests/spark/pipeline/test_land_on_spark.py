@@ -113,3 +113,26 @@ def test_what_cannot_be_landed_is_refused_and_leaves_nothing(
     with pytest.raises(LandingError, match=r"holds mine.txt and was not made by this command"):
         land(spark, job, landing_of(path, "odd", "parquet", value="raw"), path)
     assert [each.name for each in path.iterdir()] == ["mine.txt"]
+
+
+def test_avro_lands_and_what_is_not_of_its_schema_does_not(
+    spark: "SparkSession", job: Job, fill: Fill, tmp_path: Path
+) -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}]
+    schema = json.dumps({"type": "record", "name": "thing", "fields": fields})
+    framed = [b"\0\0\0\0\7\2\2\4n1", b"\0\0\0\0\7\4\0", None]
+    bad = [b"\1\0\0\0\7\2\0", b"\0\0\0\0\7\2\2\xff"]
+    fill("framed", *framed, *bad)
+    path = tmp_path / "table"
+    land(spark, job, landing_of(path, "framed", "parquet", value="avro", schema=schema, confluent=True), path)
+    landed = spark.read.parquet(str(path)).collect()
+    # The record without a value is a row without fields.
+    assert sorted(((row.id, row.name) for row in landed), key=str) == [(1, "n1"), (2, None), (None, None)]
+    dead = read_topic(job.bootstrap_servers, "framed.dead")
+    assert {letter.value: dict(letter.headers)["ottla.error"] for letter in dead} == {
+        bad[0]: b"the value does not begin with a schema's id",
+        bad[1]: b"the value ends too early for the Avro schema",
+    }
+    other = tmp_path / "other"
+    with pytest.raises(SchemaError, match="the Avro schema is not JSON"):
+        land(spark, job, landing_of(other, "framed", "parquet", value="avro", schema="no"), other)

@@ -26,6 +26,7 @@ from tests.spark.standalone import StandaloneCluster, bare_python
 pytestmark = pytest.mark.spark_full
 
 RECORDS = int(os.environ.get("OTTLA_SPARK_RECORDS", "20000000"))
+A_BATCH = RECORDS // 10
 BOUND_S = 3600
 MEMORY_MAX = 6 << 30
 """Driver, two executors, a master, two workers and all of their Python processes."""
@@ -33,7 +34,7 @@ PROGRAM = """
 from ottla.spark.pipeline import Json, Topic, pipeline
 
 @pipeline(
-    source=Topic("skewed", Json("user string not null, n bigint"), options={"maxOffsetsPerTrigger": "2000000"}),
+    source=Topic("skewed", Json("user string not null, n bigint"), options={"maxOffsetsPerTrigger": "A_BATCH"}),
     sink=Topic("doubled", key="user"),
     dead_letters="skewed.dead",
 )
@@ -108,7 +109,7 @@ def test_land_takes_all_records_once(world: World, tmp_path: Path) -> None:
     import pyarrow.dataset
 
     table = tmp_path / "table"
-    line = ("land", "--topic", "skewed", "--to", str(table), "--format", "parquet", "--max-offsets", "2000000")
+    line = ("land", "--topic", "skewed", "--to", str(table), "--format", "parquet", "--max-offsets", str(A_BATCH))
     peak = run_with_kills(world, *line, log=tmp_path / "land.log", query="land-skewed")
     # What the killed run left is swept away: a reader that knows nothing of Spark sees each record once.
     files = [str(each) for each in table.rglob("*.parquet")]
@@ -129,7 +130,7 @@ def test_land_takes_all_records_once(world: World, tmp_path: Path) -> None:
 
 def test_run_takes_all_records_once(world: World, tmp_path: Path) -> None:
     program = tmp_path / "double.py"
-    program.write_text(PROGRAM)
+    program.write_text(PROGRAM.replace("A_BATCH", str(A_BATCH)))
     line = ("run", str(program), "--checkpoint", str(tmp_path / "checkpoint"))
     peak = run_with_kills(world, *line, log=tmp_path / "run.log", query="doubled")
     found: Counter[str] = Counter()

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from ottla.common.errors import KafkaError
+from ottla.spark.pipeline.avro_schema import AvroSchemaError, read_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
 _CORRUPT: Final = "__ottla_corrupt"
-_CONFLUENT_HEADER_BYTES: Final = 5
-_MAGIC: Final = b"\0"
 
 
 class SchemaError(KafkaError):
@@ -83,27 +82,23 @@ class Avro:
     name: ClassVar[str] = "avro"
 
     def parsed(self, value: "Column") -> Parsed:
-        """Read a column of binary values, with the jar of Spark's own Avro reader."""
-        from pyspark.sql import functions as f
-        from pyspark.sql.avro.functions import from_avro
+        """Read a column of binary values, in Python and a batch at a time."""
+        from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+        from pyspark.sql.pandas.types import to_arrow_type
 
-        payload = f.substring(value, _CONFLUENT_HEADER_BYTES + 1, 2**31 - 1) if self.confluent else value
-        read = from_avro(payload, self.schema, {"mode": "PERMISSIVE"})
-        framed = f.substring(value, 1, 1) == f.lit(_MAGIC) if self.confluent else f.lit(True)
-        # A record that cannot be read is a struct of nulls, or null.
-        bad = value.isNotNull() & (~framed | read.isNull())
-        reason = "the value does not begin with a schema's id" if self.confluent else "the value is not of this schema"
-        error = f.when(bad, f.when(~framed, f.lit(reason)).otherwise(f.lit("the value does not fit the Avro schema")))
-        return Parsed(read, error.otherwise(f.lit(None).cast("string")))
+        from ottla.spark.pipeline.avro_values import AvroBatches
+
+        result = struct_of(f"value {read_schema(self.schema).ddl}, error string")
+        batches = AvroBatches(self.schema, to_arrow_type(result, timezone="UTC"), confluent=self.confluent)
+        both = arrow_udf(batches, result, ArrowUDFType.SCALAR)(value)
+        return Parsed(both["value"], both["error"])
 
     def check(self) -> None:
-        """SchemaError if the schema is not that of an Avro record."""
+        """SchemaError if the schema cannot be read."""
         try:
-            document = json.loads(self.schema)
-        except ValueError as error:
-            raise SchemaError(f"the Avro schema is not JSON: {error}") from None
-        if not isinstance(document, dict) or document.get("type") != "record" or not document.get("fields"):
-            raise SchemaError("the Avro schema is not that of a record with fields")
+            read_schema(self.schema)
+        except AvroSchemaError as error:
+            raise SchemaError(str(error)) from None
 
 
 Format = Raw | Json | Avro

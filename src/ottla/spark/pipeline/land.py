@@ -47,7 +47,7 @@ def land(
     """Land the topic in the table at ``path`` until a stop is asked for, or until all is there; the exit code."""
     writes = [dead_letters] if dead_letters is not None and landing.value != "raw" else []
     check_topics(job, reads=[landing.topic], writes=writes, say=say)
-    packages = [name for name in ("delta", "avro") if name in (landing.table_format, landing.value)]
+    packages = ["delta"] if landing.table_format == "delta" else []
     options = {"startingOffsets": starting_offsets, "maxOffsetsPerTrigger": str(max_offsets)}
     with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
         land_on(spark, job, landing, path, stop, options=options, dead_letters=dead_letters, every=every, say=say)
@@ -80,8 +80,8 @@ def land_on(
     finally:
         for query in queries:
             query.stop()
-        if landing.table_format == "parquet":
-            sweep(spark, files)
+    if landing.table_format == "parquet":
+        sweep(spark, files)
 
 
 def settled(spark: "SparkSession", job: Job, landing: Landing, files: HadoopFiles, say: Say) -> Landing:
@@ -199,7 +199,7 @@ def sweep(spark: "SparkSession", files: HadoopFiles) -> None:
     """
     if _SINK_LOG not in files.names():
         return
-    named = {_plain(each) for each in spark.read.parquet(files.path).inputFiles()}
+    named = {_plain(each) for each in spark.read.schema("kafka_offset bigint").parquet(files.path).inputFiles()}
     for each in files.all_files():
         below = each.removeprefix(files.path).lstrip("/")
         if each.endswith(".parquet") and not below.startswith("_") and _plain(each) not in named:

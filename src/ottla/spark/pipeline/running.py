@@ -14,7 +14,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import DeclarationError, Pipeline
 from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.engine import log_path, spark_of
-from ottla.spark.pipeline.formats import Avro, Format, Raw, check_with
+from ottla.spark.pipeline.formats import Format, Raw, check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -167,12 +167,7 @@ def check_schemas(pipelines: Sequence[Pipeline]) -> None:
 def packages_of(pipelines: Sequence[Pipeline]) -> list[str]:
     """The jars that the pipelines need."""
     ends = [end for each in pipelines for end in (*each.sources, each.sink)]
-    packages = []
-    if any(isinstance(end, Table) and end.format == "delta" for end in ends):
-        packages.append("delta")
-    if any(isinstance(end, Topic) and isinstance(end.value, Avro) for end in ends):
-        packages.append("avro")
-    return packages
+    return ["delta"] if any(isinstance(end, Table) and end.format == "delta" for end in ends) else []
 
 
 def load_pipelines(path: str) -> list[Pipeline]:
