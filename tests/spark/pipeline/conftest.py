@@ -14,8 +14,8 @@ from ottla.testing import Broker
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    """Ottla's, in this process, with topics of two partitions."""
-    with Broker(num_partitions=2) as running:
+    """Ottla's, in this process, with topics of two partitions, which keep records however old they say they are."""
+    with Broker(num_partitions=2, log_retention_ms=-1) as running:
         yield running
 
 

@@ -45,6 +45,10 @@ class HadoopFiles:
         if not self._files.rename(scratch, path):
             raise OSError(f"{path.toString()} cannot be written")
 
+    def is_file(self) -> bool:
+        """Whether the path is a file itself."""
+        return bool(self._files.exists(self.root)) and bool(self._files.getFileStatus(self.root).isFile())
+
     def names(self) -> list[str]:
         """What is directly below the path; nothing if it does not exist."""
         if not self._files.exists(self.root):

@@ -82,6 +82,7 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
 
     PipelineFailedError if Spark fails.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     display, publisher = ProgressDisplay(), ProgressPublisher(job, uuid.uuid4().hex[:12])
@@ -102,7 +103,7 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
                 display.show(progress)
                 publisher.publish(job.name, "running", progress)
             results.append(result)
-    except (PySparkException, KafkaError) as failure:
+    except (PySparkException, Py4JError, KafkaError) as failure:
         state, error = "failed", sentence_of(failure)
         raise PipelineFailedError(f"{job.name} failed: {error}; Spark's log is {log_path(job)}") from failure
     finally:

@@ -76,6 +76,7 @@ def settled_table(spark: "SparkSession", table: TableSource) -> TableSource:
 
 def read_table(spark: "SparkSession", table: TableSource) -> "DataFrame":
     """The whole table; of text formats without a schema that is inferred. TableError if it cannot be read."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     reader = spark.read.format(table.format).options(**table.options)
@@ -85,7 +86,7 @@ def read_table(spark: "SparkSession", table: TableSource) -> "DataFrame":
         reader = reader.option("inferSchema", "true")
     try:
         frame = reader.load(table.path)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise TableError(f"the table {table.path} cannot be read: {sentence_of(error)}") from error
     if not frame.columns:
         raise TableError(f"the table {table.path} has no columns")
@@ -99,4 +100,7 @@ def stream_table(spark: "SparkSession", table: TableSource, like: "DataFrame", b
     if table.format != "delta":
         # However old a file is, it is read: what was copied here keeps its time.
         reader = reader.schema(like.schema).option("maxFileAge", "36500d")
+        if HadoopFiles(spark, table.path).is_file():  # a stream is of a directory
+            directory, name = posixpath.split(table.path)
+            return reader.option("pathGlobFilter", name).load(directory)
     return reader.load(table.path)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
 from ottla.spark.pipeline.cluster_topics import spans_of
+from ottla.spark.pipeline.formats import struct_of
+from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing
 from ottla.spark.pipeline.record_hash import PARTS
@@ -95,7 +97,7 @@ class TopicSide:
             return spark.createDataFrame([], "key binary, value binary, place string")
         frame = read_slice(spark, self.job, part, "key,value,partition,offset,timestamp,headers")
         if self.json_schema is not None:
-            read = f.from_json(f.col("value").cast("string"), self.json_schema)
+            read = f.from_json(f.col("value").cast("string"), struct_of(self.json_schema))
             frame = frame.withColumn("value", f.to_json(read).cast("binary"))
         place = f.format_string("partition %d offset %d", f.col("partition"), f.col("offset"))
         return frame.withColumn("place", place)
@@ -170,9 +172,6 @@ def read_slice(spark: "SparkSession", job: Job, part: TopicSlice, columns: str) 
 
 def landed_sides(spark: "SparkSession", topic: TopicSide, table: TableSource) -> tuple[TopicSide, TableSide] | None:
     """Both sides as ``land`` made the table from the topic; None if it did not. MappingError for Avro's."""
-    from ottla.spark.pipeline.formats import struct_of
-    from ottla.spark.pipeline.hadoop_files import HadoopFiles
-
     text = HadoopFiles(spark, f"{table.path}/{DIRECTORY}").read(DOCUMENT)
     if text is None:
         return None
@@ -184,5 +183,4 @@ def landed_sides(spark: "SparkSession", topic: TopicSide, table: TableSource) ->
         raise MappingError(f"{table.path} has {landing.value} values: give --key and --value to compare by")
     names = ", ".join(f"`{name}`" for name in struct_of(landing.schema).fieldNames())
     mapping = replace(LANDED_RAW, value=f"to_json(struct({names}))", headers=None)
-    schema = struct_of(landing.schema).simpleString().removeprefix("struct<").removesuffix(">")
-    return replace(topic, json_schema=schema), TableSide(table, mapping)
+    return replace(topic, json_schema=landing.schema), TableSide(table, mapping)
