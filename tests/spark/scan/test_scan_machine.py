@@ -321,3 +321,41 @@ def test_a_throttled_broker_leaves_partitions_out() -> None:
     plan = scan.machine.plan(scan.cluster.metadata, 0)
     assert scan.machine.answered(plan.fetches[0], FetchResponse(throttle_time_ms=50), NAMES, 0) == []
     assert len(scan.run()) == 5
+
+
+def test_what_another_partition_crowded_out_is_no_gap() -> None:
+    logs = {number: SimulatedLog(TopicPartition(TOPIC, number), [Step(0, 3)] * 8) for number in range(2)}
+    cluster = SimulatedCluster(logs, Random(0))
+    large = SETTINGS._replace(fetch_bytes=1 << 20, ahead_bytes_max=1 << 21)
+    scan = Scan(cluster, [OffsetRange(TOPIC, 0, 0, 24), OffsetRange(TOPIC, 1, 0, 24)], large)
+    for number in range(6):  # the broker fills its answers from the first partition
+        fetch = scan.machine.plan(cluster.metadata, scan.now_ms).fetches[0]
+        assert [cursor.wanted.partition for cursor in fetch.cursors] == [0, 1]
+        first = PartitionData(
+            partition_index=0, high_watermark=24, last_stable_offset=24, records=logs[0].batches[number][2]
+        )
+        other = PartitionData(partition_index=1, high_watermark=24, last_stable_offset=24)
+        response = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=[first, other])])
+        scan.waiting += scan.machine.answered(fetch, response, NAMES, scan.now_ms)
+        scan.use()
+    assert sorted(scan.run()) == [(number, offset) for number in range(2) for offset in range(24)]
+
+
+def test_what_is_not_committed_yet_is_no_gap() -> None:
+    scan = scan_of([Step(0, 3), Step(1, 3)], 0, 6, COMMITTED)
+    for _ in range(20):
+        scan.step()
+        while scan.waiting:
+            scan.use()
+    assert [offset for _, offset in scan.seen] == [0, 1, 2]
+    assert not scan.machine.is_done
+    scan.cluster.partitions[0].log._write(Step(1, end=True))
+    scan.cluster.partitions[0].batches = list(scan.cluster.partitions[0].log.batches)
+    assert [offset for _, offset in scan.run()] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_lost_connection_may_mean_another_leader() -> None:
+    scan = scan_of([Step(0, 3)], 0, 3)
+    fetch = scan.machine.plan(scan.cluster.metadata, 0).fetches[0]
+    scan.machine.failed(fetch, lost(), 0)
+    assert scan.machine.is_metadata_stale
