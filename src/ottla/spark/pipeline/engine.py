@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -26,7 +26,15 @@ def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[S
         try:
             yield session
         finally:
-            session.stop()
+            _stop(session)
+
+
+def _stop(session: "SparkSession") -> None:
+    """End the session; its JVM may be gone already."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        session.stop()
 
 
 def default_settings(job: Job) -> dict[str, str]:

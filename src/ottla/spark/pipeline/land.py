@@ -19,7 +19,7 @@ from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing, LandingEr
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.sampling import infer_schema
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
 
@@ -78,8 +78,7 @@ def land_on(
     except PipelineFailedError as error:
         raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
     finally:
-        for query in queries:
-            query.stop()
+        stop_all(queries)
     if landing.table_format == "parquet":
         sweep(spark, files)
 

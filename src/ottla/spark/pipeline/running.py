@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,7 +19,7 @@ from ottla.spark.pipeline.formats import Format, Raw, check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
 
@@ -66,8 +67,7 @@ def run_on(
     except PipelineFailedError as error:
         raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
     finally:
-        for query in queries:
-            query.stop()
+        stop_all(queries)
 
 
 def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "StreamingQuery":
@@ -144,16 +144,25 @@ def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DeclarationError(f"two pipelines are called {twice}")
-    reads: list[str] = []
-    writes: list[str] = []
-    for each in pipelines:
-        reads += [it.name for it in each.sources if isinstance(it, Topic) and it.bootstrap_servers is None]
-        if isinstance(each.sink, Topic) and each.sink.bootstrap_servers is None:
-            writes.append(each.sink.name)
-        if each.dead_letters is not None:
-            writes.append(each.dead_letters)
-    made_here = set(writes)
-    check_topics(job, reads=[name for name in dict.fromkeys(reads) if name not in made_here], writes=writes, say=say)
+    topics = [it for each in pipelines for it in (*each.sources, each.sink) if isinstance(it, Topic)]
+    for servers in dict.fromkeys([None, *(it.bootstrap_servers for it in topics)]):
+        here = job if servers is None else replace(job, client={**job.client, "bootstrap.servers": servers})
+        writes = _written(pipelines, servers)
+        reads = [
+            it.name
+            for each in pipelines
+            for it in each.sources
+            if isinstance(it, Topic) and it.bootstrap_servers == servers and it.name not in writes
+        ]
+        if reads or writes:
+            check_topics(here, reads=list(dict.fromkeys(reads)), writes=writes, say=say)
+
+
+def _written(pipelines: Sequence[Pipeline], servers: str | None) -> list[str]:
+    """The topics that pipelines write on a cluster."""
+    sinks = [each.sink for each in pipelines if isinstance(each.sink, Topic) and each.sink.bootstrap_servers == servers]
+    letters = [box.dead_letters for box in letter_boxes(pipelines) if box.source.bootstrap_servers == servers]
+    return list(dict.fromkeys([*(sink.name for sink in sinks), *letters]))
 
 
 def check_schemas(pipelines: Sequence[Pipeline]) -> None:

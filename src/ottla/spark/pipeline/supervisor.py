@@ -7,6 +7,7 @@ next batch may just have been planned) is done again when it resumes, as after a
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ottla.common.errors import KafkaError
@@ -24,6 +25,8 @@ _POLL_S: Final = 0.2
 _STOP_POLL_S: Final = 0.02
 _PATIENCE_S: Final = 120.0
 """How long a stop waits for the batch in flight."""
+
+_JVM_GONE: Final = "Spark's JVM has ended; was it killed, or did it run out of memory?"
 
 
 class PipelineFailedError(KafkaError):
@@ -46,12 +49,17 @@ class Supervisor:
         self._publisher = ProgressPublisher(job, uuid.uuid4().hex[:12])
         self._clock = clock
         self._seen: dict[str, tuple[int, str]] = {}
+        self._names: dict[int, str] = {}
+        self._stopped: set[int] = set()
 
     def watch(self, queries: "Sequence[StreamingQuery]") -> None:
         """Return when all have ended, or when a stop was asked for and the batches in flight are done.
 
         PipelineFailedError if one failed; the others are stopped then, too.
         """
+        from py4j.protocol import Py4JError
+
+        self._names = {id(query): query.name for query in queries}
         try:
             while any(query.isActive for query in queries) and not self._stop.wait(_POLL_S):
                 self._report(queries)
@@ -59,16 +67,26 @@ class Supervisor:
                     break
             self._end(queries)
             self._report(queries)
-            failed = self._failed(queries)
-            for query in queries:
-                error = sentence_of(query.exception()) if query in failed else None  # type: ignore[arg-type]
-                self._publisher.publish(query.name, "failed" if error else "stopped", error=error)
-            if failed:
-                first = failed[0]
-                raise PipelineFailedError(f"{first.name} failed: {sentence_of(first.exception())}")  # type: ignore[arg-type]
+            self._conclude(queries)
+        except (Py4JError, ConnectionError) as error:
+            self._publish_all(queries, "failed", _JVM_GONE)
+            raise PipelineFailedError(_JVM_GONE) from error
         finally:
             self._display.close()
             self._publisher.close()
+
+    def _conclude(self, queries: "Sequence[StreamingQuery]") -> None:
+        failed = self._failed(queries)
+        for query in queries:
+            error = sentence_of(query.exception()) if query in failed else None  # type: ignore[arg-type]
+            self._publisher.publish(self._names[id(query)], "failed" if error else "stopped", error=error)
+        if failed:
+            first = failed[0]
+            raise PipelineFailedError(f"{first.name} failed: {sentence_of(first.exception())}")  # type: ignore[arg-type]
+
+    def _publish_all(self, queries: "Sequence[StreamingQuery]", state: str, error: str) -> None:
+        for query in queries:
+            self._publisher.publish(self._names[id(query)], state, error=error)
 
     def _report(self, queries: "Sequence[StreamingQuery]") -> None:
         for query in queries:
@@ -81,21 +99,38 @@ class Supervisor:
                     self._publisher.publish(query.name, "running", progress)
 
     def _failed(self, queries: "Sequence[StreamingQuery]") -> "list[StreamingQuery]":
-        return [query for query in queries if not query.isActive and query.exception() is not None]
+        """Those that ended by themselves with an error; one that was stopped may have been interrupted anywhere."""
+        return [
+            query
+            for query in queries
+            if id(query) not in self._stopped and not query.isActive and query.exception() is not None
+        ]
 
     def _end(self, queries: "Sequence[StreamingQuery]") -> None:
         """Stop what still runs, each query between two batches."""
         deadline = self._clock() + _PATIENCE_S
-        waiting = {query.name: (query, self._batch_of(query)) for query in queries if query.isActive}
+        waiting = [(query, self._batch_of(query)) for query in queries if query.isActive]
         while waiting:
-            for name, (query, batch_id) in list(waiting.items()):
+            for query, batch_id in list(waiting):
                 between = not query.status["isTriggerActive"] or self._batch_of(query) != batch_id
-                if between or self._clock() > deadline or not query.isActive:
+                if not query.isActive:
+                    waiting.remove((query, batch_id))
+                elif between or self._clock() > deadline:
+                    self._stopped.add(id(query))
                     query.stop()
-                    del waiting[name]
+                    waiting.remove((query, batch_id))
             if waiting:
                 time.sleep(_STOP_POLL_S)
 
     def _batch_of(self, query: "StreamingQuery") -> int:
         last = query.lastProgress
         return -1 if last is None else last.batchId
+
+
+def stop_all(queries: "Sequence[StreamingQuery]") -> None:
+    """Stop what still runs, at once; the JVM may be gone already."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        for query in queries:
+            query.stop()

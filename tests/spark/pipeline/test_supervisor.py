@@ -1,0 +1,120 @@
+"""How queries are watched: progress, clean stops, failures, a JVM that is gone; with queries that are not Spark's."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.progress_display import ProgressDisplay
+from ottla.spark.pipeline.stop_request import StopRequest
+from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
+
+JOB = Job("job", {}, progress_topic=None)
+
+
+class Told(dict[str, Any]):
+    @property
+    def batchId(self) -> int:
+        return int(self["batchId"])
+
+
+class Query:
+    """A query whose life is a list of steps, one each time that its state is asked for."""
+
+    def __init__(self, name: str, *steps: Callable[["Query"], None]) -> None:
+        self.name = name
+        self.status = {"isTriggerActive": True}
+        self.recentProgress: list[Told] = []
+        self.error: str | None = None
+        self.is_active = True
+        self.stopped_after: int | None = None
+        self._steps = list(steps)
+
+    @property
+    def isActive(self) -> bool:
+        if self._steps:
+            self._steps.pop(0)(self)
+        return self.is_active
+
+    @property
+    def lastProgress(self) -> Told | None:
+        return self.recentProgress[-1] if self.recentProgress else None
+
+    def exception(self) -> str | None:
+        return self.error
+
+    def stop(self) -> None:
+        if self.is_active:
+            self.is_active = False
+            self.stopped_after = len(self.recentProgress)
+            self.error = "[INTERRUPTED] whatever was under way"
+
+
+def batch(number: int) -> Callable[[Query], None]:
+    told = Told(name="", batchId=number, timestamp=f"{number:03}", numInputRows=10, batchDuration=100)
+    return lambda query: query.recentProgress.append(Told(told, name=query.name))
+
+
+def end(query: Query) -> None:
+    query.is_active = False
+
+
+def fail(query: Query) -> None:
+    query.is_active = False
+    query.error = "[SOME_CLASS] it broke SQLSTATE: 1"
+
+
+def gone(_query: Query) -> None:
+    raise ConnectionRefusedError
+
+
+def nothing(_query: Query) -> None: ...
+
+
+def watch(stop: StopRequest, *queries: Query) -> str:
+    screen = io.StringIO()
+    supervisor = Supervisor(JOB, stop, display=ProgressDisplay(screen))
+    try:
+        supervisor.watch(queries)  # type: ignore[arg-type]
+    finally:
+        stop_all(queries)  # type: ignore[arg-type]
+    return screen.getvalue()
+
+
+def test_queries_that_end_are_told_of_to_the_last_batch() -> None:
+    one, two = Query("one", batch(0), batch(1), end), Query("two", batch(0), end)
+    screen = watch(StopRequest(), one, two)
+    assert "one: batch 0, 10 rows in 0.10 s, 100 rows/s\n" in screen
+    assert "one: batch 1, " in screen
+    assert "two: batch 0, " in screen
+
+
+def test_a_stop_waits_for_the_batch_in_flight() -> None:
+    stop = StopRequest()
+    query = Query("one", batch(0), lambda _: stop.set(), *[nothing] * 5, batch(1))
+    watch(stop, query)
+    assert query.stopped_after == 2
+
+
+def test_a_stop_between_batches_is_at_once_and_its_interruption_is_no_failure() -> None:
+    stop = StopRequest()
+    stop.set()
+    query = Query("one", batch(0))
+    query.status["isTriggerActive"] = False
+    watch(stop, query)
+    assert query.stopped_after == 1
+
+
+def test_one_that_fails_stops_the_others_and_is_told() -> None:
+    other = Query("other")
+    other.status["isTriggerActive"] = False
+    with pytest.raises(PipelineFailedError, match=r"^bad failed: it broke$"):
+        watch(StopRequest(), other, Query("bad", batch(0), fail))
+    assert not other.is_active
+
+
+def test_a_jvm_that_is_gone_is_told_in_a_sentence() -> None:
+    with pytest.raises(PipelineFailedError, match="Spark's JVM has ended"):
+        watch(StopRequest(), Query("one", nothing, gone))
