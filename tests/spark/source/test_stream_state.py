@@ -3,6 +3,7 @@ import pytest
 from ottla.common.topic_partition import TopicPartition
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.source.batch_ranges import clipped, ranges_between
+from ottla.spark.source.offset_bound import EARLIEST, LATEST, OffsetBound, resolved
 from ottla.spark.source.read_limits import HoldBack
 from ottla.spark.source.stream_state import StreamState
 
@@ -89,6 +90,16 @@ def test_a_batch_query_is_cut_to_what_is_there() -> None:
         "t-0 begins with offset 5, and 0 is asked for",
         "t-1 ends with offset 20, and 30 is asked for",
     ]
+
+
+def test_a_partition_that_goes_while_a_batch_is_planned_is_a_loss() -> None:
+    assert clipped({A: 0, B: 0}, {A: 5}, {A: 0}, {A: 5}) == (
+        [OffsetRange("t", 0, 0, 5)],
+        ["t-1 went while it was looked at"],
+    )
+    bound = OffsetBound(everywhere=EARLIEST)
+    assert resolved(bound, [A, B], {A: 3}, {}) == {A: 3}
+    assert resolved(OffsetBound(offsets={A: 7, B: LATEST}), [A, B], {}, {}) == {A: 7}
 
 
 def test_a_batch_query_that_starts_after_the_end_reads_nothing() -> None:

@@ -68,6 +68,9 @@ def clipped(
     losses: list[str] = []
     ranges: list[OffsetRange] = []
     for partition in sorted(start):
+        if not all(partition in offsets for offsets in (end, earliest, latest)):
+            losses.append(f"{partition} went while it was looked at")
+            continue
         first, last = start[partition], end[partition]
         if first < earliest[partition] and first < last:
             losses.append(f"{partition} begins with offset {earliest[partition]}, and {first} is asked for")

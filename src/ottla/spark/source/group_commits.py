@@ -40,7 +40,7 @@ class GroupCommits:
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._commit_all())
 
-    async def close(self) -> None:
+    async def settled(self) -> None:
         """Wait until what was offered is committed, or has failed."""
         if self._task is not None:
             await self._task

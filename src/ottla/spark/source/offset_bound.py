@@ -138,15 +138,18 @@ def resolved(
     found: Mapping[TopicPartition, int | None],
     latest: Mapping[TopicPartition, int],
 ) -> Offsets:
-    """Offsets of all partitions, from the answers to ``queries``: None where no record is so late.
+    """Offsets of the partitions, from the answers to ``queries``: None where no record is so late.
+
+    One of which nothing is known went meanwhile, and is left out.
 
     Raises InvalidConfigError for a time that is later than all records, unless the bound says what to do then.
     """
     offsets: Offsets = {}
     for partition in partitions:
         if partition not in found:
-            assert bound.offsets is not None, "what was asked has been answered"
-            offsets[partition] = bound.offsets[partition]
+            given = LATEST if bound.offsets is None else bound.offsets[partition]
+            if given >= 0:
+                offsets[partition] = given
             continue
         offset = found[partition]
         if offset is None:
@@ -156,6 +159,7 @@ def resolved(
                     f"{partition} has no record at or after {time_ms} to start from"
                     " (option 'startingOffsetsByTimestampStrategy' = latest starts at its end)"
                 )
-            offset = latest[partition]
-        offsets[partition] = offset
+            offset = latest.get(partition)
+        if offset is not None:
+            offsets[partition] = offset
     return offsets

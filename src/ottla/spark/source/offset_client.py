@@ -69,11 +69,16 @@ class OffsetClient:
         check_named(bound, side, partitions)
         return resolved(bound, partitions, self.offsets(bound.queries(partitions)), latest)
 
-    def commit(self, offsets: Offsets) -> None:
-        """Show the group, if there is one, that all up to these offsets is processed; returns at once."""
+    def commit(self, offsets: Offsets, *, wait: bool = False) -> None:
+        """Show the group, if there is one, that all up to these offsets is processed; returns at once, or when it is.
+
+        Who is at his end waits: Spark may end the process then.
+        """
         commits = self._commits
         if commits is not None:
             self._runner.call_soon(lambda: commits.offer(offsets))
+            if wait:
+                self._runner.run(commits.settled())
 
     def _make(self, options: SourceOptions) -> tuple[ClusterOffsets, GroupCommits | None]:
         offsets = ClusterOffsets(
@@ -87,5 +92,5 @@ class OffsetClient:
 
     async def _close(self) -> None:
         if self._commits is not None:
-            await self._commits.close()
+            await self._commits.settled()
         await self._offsets.close()

@@ -80,7 +80,8 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             check_named(bound, Side.STARTING, partitions)
             found = client.offsets(bound.queries(partitions))
             floating = bound.floating(found)
-            initial = resolved(bound, partitions, found, latest) | {each: latest[each] for each in floating}
+            initial = resolved(bound, partitions, found, latest)
+            initial |= {each: latest[each] for each in floating & latest.keys()}
             self._state.begin(initial, floating)
         return nested_of(initial)
 
@@ -103,7 +104,7 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.fail_on_data_loss:
             report_losses(gone(begun, latest), fail=True)
         if begun != self._state.initial:
-            self._connected().commit(begun)
+            self._connected().commit(begun, wait=begun == self._state.target)
         is_limited = not isinstance(limit, ReadAllAvailable)
         end = self._state.end_of_batch(
             begun,
