@@ -13,6 +13,10 @@ from ottla.cli.arguments import command_parser
 COMMANDS: Final[Mapping[str, str]] = {
     "run": "run the pipelines that a Python file declares",
     "land": "write a topic to a Delta or Parquet table, exactly once",
+    "backfill": "write a table to a topic, exactly once",
+    "mirror": "copy topics, also to another cluster, exactly once",
+    "profile": "find hot partitions and keys, sizes and rates of a topic, with a picture",
+    "verify": "compare two topics, or a topic and a table",
 }
 """Each is a module ``ottla.cli.pipeline_NAME`` with ``add_arguments(parser)`` and ``run(options) -> exit code``."""
 
