@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+from ottla.clients.consumer.arrow_rows import RowBuilder
 from ottla.common.errors import InvalidConfigError, KafkaError
 from ottla.records.batch import RecordBatch
 from ottla.records.builder import build_batch, seal_batch
@@ -84,7 +85,10 @@ def test_all_records_of_untouched_batches_are_rows(
         assert all(row["error"] is None for row in rows)
 
 
-def test_a_row_tells_all_about_its_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernels", [True, False])
+def test_a_row_tells_all_about_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: bool) -> None:
+    if not kernels:
+        monkeypatch.setattr("ottla.spark.log_table.table_rows.builder_class", lambda: RowBuilder)
     headers = (Header("h", b"1"), Header("none", None))
     data = build_batch(
         [SimpleRecord(1_700_000_000_123, None, b"v", headers)],
@@ -133,16 +137,25 @@ def test_only_the_columns_that_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "payload", "count", "codec"),
     [
-        ("does not decompress", b"not zstd at all", 1, 4),
-        ("codec", b"x", 1, 5),
-        ("lengths do not add up", b"\x0e" + bytes(8), 1, 0),
+        ("zstd", b"not zstd at all", 1, 4),
+        ("Unknown compression type id: 5", b"x", 1, 5),
+        ("nvalid record s", b"\x0e" + bytes(8), 1, 0),
         ("record count", bytes(10), 1 << 30, 0),
         ("record count", bytes(10), -1, 0),
     ],
 )
+@pytest.mark.parametrize("kernels", [True, False])
 def test_records_that_cannot_be_read_are_a_row_with_their_batch(
-    tmp_path: Path, what: str, payload: bytes, count: int, codec: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    payload: bytes,
+    count: int,
+    codec: int,
+    kernels: bool,
 ) -> None:
+    if not kernels:
+        monkeypatch.setattr("ottla.spark.log_table.table_rows.builder_class", lambda: RowBuilder)
     bad = seal_batch(
         payload,
         records_count=count,
@@ -160,6 +173,7 @@ def test_records_that_cannot_be_read_are_a_row_with_their_batch(
     rows = read(tmp_path)
     assert [row["offset"] for row in rows if row["error"] is None] == [0, 1, 2, 4, 5, 6]
     (error,) = [row for row in rows if row["error"] is not None]
+    assert what in error["error"]
     assert (error["offset"], error["producerId"], error["batchBytes"], error["value"]) == (3, 8, len(bad), None)
 
 

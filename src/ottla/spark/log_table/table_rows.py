@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ottla.clients.consumer.arrow_columns import ColumnBuilder
+from ottla.clients.consumer.arrow_reader import builder_class
 from ottla.clients.consumer.arrow_schema import Layout
 from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
@@ -37,7 +37,7 @@ class _BatchRows(NamedTuple):
 class TableRows:
     """Rows of one piece, collected until somebody takes them; batches are decoded as they come."""
 
-    __slots__ = ("_batches", "_builder", "_damages", "_layout", "_partition", "_path", "_schema", "_segment")
+    __slots__ = ("_batches", "_builder", "_damages", "_layout", "_make", "_partition", "_path", "_schema", "_segment")
 
     def __init__(self, piece: LogPiece, columns: tuple[str, ...]) -> None:
         self._partition = TopicPartition(piece.topic, piece.partition)
@@ -45,10 +45,11 @@ class TableRows:
         self._segment = piece.base_offset
         self._schema = table_arrow_schema(columns)
         self._layout = Layout(pa.schema([field for field in self._schema if field.name not in AUDIT_COLUMNS]))
+        self._make = builder_class()
         self._clear()
 
     def _clear(self) -> None:
-        self._builder = ColumnBuilder(self._partition, _ROWS_MAX, 0, self._layout)
+        self._builder = self._make(self._partition, _ROWS_MAX, 0, self._layout)
         self._batches: list[_BatchRows] = []
         self._damages: list[DamagedBytes | _BatchRows] = []
 
