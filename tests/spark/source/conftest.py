@@ -26,6 +26,7 @@ PROPERTIES = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect Apache's half unless it is wanted; a module without Spark stays on one worker, as its node does."""
+    select_halves(config, items, "brokers")
     for item in select_halves(config, items, "kafka"):
         if HERE in item.path.parents and "spark" not in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
