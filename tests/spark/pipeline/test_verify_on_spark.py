@@ -130,6 +130,18 @@ def test_a_landed_table_is_compared_as_it_was_landed(
     assert found.samples[0].value == '{"n":7}'
 
 
+def test_an_empty_topic_lacks_everything(spark: "SparkSession", job: Job, broker: Broker) -> None:
+    from ottla.clients.admin.topics import NewTopic
+    from ottla.clients.sync import Admin
+
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("empty"), NewTopic("empty-too")])
+    send(broker.bootstrap_servers, "full", ROWS[:3])
+    found = compare(spark, job, VerifyRequest("full", "empty"))
+    assert (found.only_left, found.only_right, len(found.samples)) == (3, 0, 3)
+    assert compare(spark, job, VerifyRequest("empty", "empty-too")).is_same
+
+
 def test_a_run_that_ended_halfway_goes_on(spark: "SparkSession", job: Job, broker: Broker) -> None:
     send(broker.bootstrap_servers, "long-a", ROWS)
     send(broker.bootstrap_servers, "long-b", ROWS)

@@ -15,6 +15,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.cluster_topics import admin_of, is_log_append_time, own_configs, partition_counts
 from ottla.spark.pipeline.engine import log_path, spark_of
 from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import missing_sentence
 from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -46,6 +47,10 @@ class Mirror:
     starting_offsets: str = "earliest"
     max_offsets: int = DEFAULT_MAX_OFFSETS
     every: str = "1 second"
+
+    def document(self) -> dict[str, object]:
+        """What must not change between two runs."""
+        return {"command": "mirror", "topics": self.names, "to_another_cluster": self.target is not None}
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -88,7 +93,8 @@ def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, 
 
 
 def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":
-    """The query that does it."""
+    """The query that does it; ChangedJobError if the checkpoint is of another mirror."""
+    settle_document(spark, checkpoint_of(job), work.document())
     options = {
         "subscribe": ",".join(work.names),
         "startingOffsets": work.starting_offsets,

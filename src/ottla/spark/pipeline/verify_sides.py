@@ -11,7 +11,7 @@ from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing
 from ottla.spark.pipeline.record_hash import PARTS
-from ottla.spark.pipeline.record_mapping import LANDED_RAW, MappingError, RecordMapping, to_records
+from ottla.spark.pipeline.record_mapping import HEADERS_TYPE, LANDED_RAW, MappingError, RecordMapping, to_records
 from ottla.spark.pipeline.table_reading import TableSource, read_table
 from ottla.spark.pipeline.topic_slices import TopicSlice, parse_spans, slices_of, spans_document
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 _UNITS: Final = 16
+_EMPTY: Final = f"key binary, value binary, headers {HEADERS_TYPE}, partition int, timestamp timestamp, place string"
 _TABLE_RECORDS: Final = 1_000_000
 """What a unit of a table counts for in the progress: nobody knows before it is read."""
 
@@ -94,7 +95,7 @@ class TopicSide:
         from pyspark.sql import functions as f
 
         if not part.spans:
-            return spark.createDataFrame([], "key binary, value binary, place string")
+            return spark.createDataFrame([], _EMPTY)
         frame = read_slice(spark, self.job, part, "key,value,partition,offset,timestamp,headers")
         if self.json_schema is not None:
             read = f.from_json(f.col("value").cast("string"), struct_of(self.json_schema))
