@@ -33,6 +33,7 @@ def main() -> None:
         sink=options.sink,
         exactly_once=not options.at_least_once,
         master=CLUSTER if options.cluster else "local[2,4]",
+        say=lambda what: print(f"chaos: {time.monotonic() - started:.0f} s, {what}", flush=True),
         victims=("worker", "driver", "broker", *(("executor",) if options.cluster else ())),
     )
     session.run(options.kills)

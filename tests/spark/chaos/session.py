@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -50,6 +51,7 @@ class ChaosSession:
         exactly_once: bool = True,
         master: str = "local[2,4]",
         victims: tuple[str, ...] = ("worker", "driver", "broker"),
+        say: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self._scratch = scratch
         self._rng = Random(seed)
@@ -57,6 +59,7 @@ class ChaosSession:
         self._exactly_once = exactly_once
         self._master = master
         self._victims = victims
+        self._say = say
         self._broker = OttlaBroker(scratch / "broker", _PROPERTIES)
         self._output = OUTPUT if sink == "ottla" else str(scratch / "table")
         self._job: subprocess.Popen[bytes] | None = None
@@ -107,6 +110,7 @@ class ChaosSession:
             if found:
                 processes.kill(self._rng.choice(found))
         self.killed[victim] += 1
+        self._say(f"{self.killed.total()} kills, {victim}; {self._rows_seen()} of {self._fed.total()} rows written")
 
     # -- the job ------------------------------------------------------------------------------------------------------
 
