@@ -48,13 +48,12 @@ class Stream:
     def __init__(self, spark: "SparkSession", options: dict[str, str], checkpoint: Path) -> None:
         self.values: list[str] = []
         self.tasks: list[int] = []
-        self.fails = False
+        self.before_reading: Callable[[], object] = lambda: None
         self._spark, self._options, self._checkpoint = spark, options, checkpoint
 
     def start(self, *, available_now: bool = True, **more: str) -> "StreamingQuery":
         def take(frame: "DataFrame", _batch_id: int) -> None:
-            if self.fails:
-                raise RuntimeError("the sink fails")
+            self.before_reading()
             self.tasks.append(frame.rdd.getNumPartitions())
             self.values += [row.value.decode() for row in frame.select("value").collect()]
 
@@ -141,12 +140,15 @@ def test_a_stream_goes_on_from_its_checkpoint(stream: Stream, send: Callable[...
 def test_a_first_batch_that_failed_loses_nothing_of_a_stream_from_the_end(
     stream: Stream, send: Callable[..., None]
 ) -> None:
+    def fail() -> None:
+        raise RuntimeError("the sink fails")
+
     send("before")
-    stream.fails = True
+    stream.before_reading = fail
     with pytest.raises(StreamingQueryException, match="the sink fails"):
         stream.run()
     send("while nothing ran")
-    stream.fails = False
+    stream.before_reading = lambda: None
     stream.run()
     assert stream.values == ["while nothing ran"]
 
@@ -167,6 +169,21 @@ def test_lost_offsets_end_a_stream_before_its_batch(
     assert stream.values == ["a", "b"]
     stream.run(failOnDataLoss="false")
     assert stream.values == ["a", "b", "e"]
+
+
+def test_offsets_that_are_lost_in_the_middle_of_a_batch_fail_it_as_a_whole(
+    stream: Stream, admin: Admin, topic: str, send: Callable[..., None]
+) -> None:
+    send("a", "b")
+    send("c", partition=1)
+    stream.before_reading = lambda: admin.delete_records({TopicPartition(topic, 0): 1})
+    with pytest.raises(StreamingQueryException) as raised:
+        stream.run(startingOffsets="earliest")
+    sentence = _sentence(raised.value)
+    assert sentence.startswith(f"Records of {topic}-0 from offset 0 on are gone, its log begins at 1 now")
+    assert stream.values == []
+    stream.run(failOnDataLoss="false", startingOffsets="earliest")
+    assert sorted(stream.values) == ["b", "c"]
 
 
 def test_lag_is_in_the_progress_and_in_a_consumer_group(
