@@ -218,6 +218,18 @@ def test_a_broker_that_falls_silent(kafka: Node, topic: str) -> None:
     assert len(rows(wanted, options(kafka, client=client))) == 3
 
 
+def test_small_ranges_come_together(kafka: Node, topic: str) -> None:
+    make_topic(kafka.bootstrap, topic, 30)
+    for partition in range(30):
+        write(kafka.bootstrap, topic, numbered(10, partition * 10), partition=partition)
+    wanted = [OffsetRange(topic, partition, 0, 10) for partition in range(30)]
+    batches = list(read_ranges(wanted, options(kafka, ("partition", "value"))))
+    assert sum(batch.num_rows for batch in batches) == 300
+    assert len(batches) <= 5
+    found = {(row["partition"], row["value"]) for batch in batches for row in batch.to_pylist()}
+    assert found == {(number // 10, value) for number, value in enumerate(numbered(300))}
+
+
 def test_nothing_to_read(kafka: Node) -> None:
     assert rows([], options(kafka)) == []
     assert rows([OffsetRange("not-there", 0, 7, 7)], options(kafka)) == []

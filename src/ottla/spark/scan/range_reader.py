@@ -18,6 +18,7 @@ from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.range_fetcher import Handed, RangeFetcher
 from ottla.spark.scan.scan_errors import CorruptBatchError
 from ottla.spark.scan.scan_options import ScanOptions
+from ottla.spark.scan.small_batches import put_together
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,27 +37,38 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
     wanted = [each for each in ranges if each.start_offset < each.end_offset]
     if not wanted:
         return
-    layout = Layout(arrow_schema_of(options.columns))
     with POOL.client(options.client) as client:
         scan = _Scan(client, wanted, FetchSettings.of(options, client.config))
         try:
             BUILDERS.expect(sum(each.end_offset - each.start_offset for each in wanted))
-            for fetch in scan:
-                read = partial(
-                    read_arrow,
-                    fetch,
-                    options.max_batch_rows,
-                    BUILDERS.choose(fetch.size_in_bytes, layout),
-                    rows_enough=max(options.max_batch_rows * 2 // 3, 1),
-                    max_bytes=BATCH_BYTES_MAX,
-                )
-                try:
-                    while (batch := read()) is not None:
-                        yield batch
-                except CorruptFetchError as error:
-                    raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error
+            yield from put_together(_decoded(scan, options), scan.is_ready, _rows_enough(options))
         finally:
             scan.close()
+
+
+def _decoded(scan: "_Scan", options: ScanOptions) -> "Iterator[pyarrow.RecordBatch | None]":
+    """What a scan's answers hold; None at the end of each."""
+    layout = Layout(arrow_schema_of(options.columns))
+    for fetch in scan:
+        read = partial(
+            read_arrow,
+            fetch,
+            options.max_batch_rows,
+            BUILDERS.choose(fetch.size_in_bytes, layout),
+            rows_enough=_rows_enough(options),
+            max_bytes=BATCH_BYTES_MAX,
+        )
+        try:
+            while (batch := read()) is not None:
+                yield batch
+        except CorruptFetchError as error:
+            raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error
+        yield None
+
+
+def _rows_enough(options: ScanOptions) -> int:
+    """So many rows, and what belongs to the last of them: batches of records are seldom cut in two."""
+    return max(options.max_batch_rows * 2 // 3, 1)
 
 
 class _Scan:
@@ -76,6 +88,10 @@ class _Scan:
             yield handed
             del handed
             self._loop.call_soon(partial(self._fetcher.released, size_in_bytes))
+
+    def is_ready(self) -> bool:
+        """Whether the next answer is there."""
+        return not self._out.empty()
 
     def close(self) -> None:
         """End it, wherever it is."""
