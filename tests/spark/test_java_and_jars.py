@@ -97,6 +97,7 @@ def test_the_users_settings_go_before_ours_and_lists_are_joined(
     monkeypatch.setattr("ottla.spark.session.find_jars", lambda name, *_: [f"/{name}.jar"])
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # given back at the end, as the others are
     monkeypatch.setenv("JAVA_HOME", "/before")
+    monkeypatch.setenv("SPARK_HOME", "/spark")
     monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
     conf = {"spark.log.level": "INFO", "spark.jars": "/mine.jar", "spark.sql.extensions": "Mine"}
     settings = session_settings("n", conf=conf, packages=["delta", "a:b:1"])

@@ -14,6 +14,7 @@ from ottla.spark.failures import sentence_of
 from ottla.spark.jars import DELTA, Coordinate, Say, find_jars
 from ottla.spark.java import find_java_home
 from ottla.spark.shipping import SHIP, check_executors, check_master, pack
+from ottla.spark.spark_home import compiled_spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +97,10 @@ def session_settings(
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     master = master or conf.get("spark.master") or LOCAL
+    if not master.startswith("yarn"):  # it ships the driver's archives, and its Python may be another
+        spark_home = compiled_spark_home()
+        if spark_home is not None:
+            os.environ["SPARK_HOME"] = spark_home
     settings = {"spark.app.name": app_name, "spark.master": master, **_DEFAULTS}
     if is_local(master):
         settings |= _LOOPBACK
