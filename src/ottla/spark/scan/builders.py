@@ -4,6 +4,7 @@ Loading takes a second or two (numba itself; the kernels come from its cache on 
 forks. A first micro-batch of a few thousand rows is through in a fraction of that without.
 """
 
+import os
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,7 @@ class Builders:
         self._decoded_bytes = 0
         self._loader: threading.Thread | None = None
         self._loaded: type[ColumnBuilder | RowBuilder] | None = None
+        self._pid = -1
         self._lock = threading.Lock()
 
     @property
@@ -57,7 +59,8 @@ class Builders:
 
     def _start(self) -> None:
         with self._lock:
-            if self._loader is None:
+            if self._loader is None or self._pid != os.getpid():  # a thread does not survive a fork
+                self._pid = os.getpid()
                 self._loader = threading.Thread(target=self._load, name="ottla-kernels", daemon=True)
                 self._loader.start()
 

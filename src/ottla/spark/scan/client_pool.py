@@ -21,7 +21,7 @@ Key = tuple[tuple[str, str], ...]
 class PooledClient:
     """A started client, its configuration, and the loop that it lives on."""
 
-    __slots__ = ("_ending", "cluster", "config", "key", "loop", "users")
+    __slots__ = ("cluster", "config", "key", "loop", "users")
 
     def __init__(self, key: Key, loop: LoopThread) -> None:
         """KafkaTimeoutError, AuthenticationError and the like if no broker can be reached."""
@@ -29,7 +29,6 @@ class PooledClient:
         self.loop = loop
         self.config = ConsumerConfig.parse(dict(key), {})
         self.users = 0
-        self._ending: threading.Timer | None = None
         self.cluster = loop.run(self._start())
 
     async def _start(self) -> ClusterClient:
@@ -47,9 +46,9 @@ class PooledClient:
 
 
 class ClientPool:
-    """At most one client for the same properties; idle ones are few, and closed after a while. For one process:
+    """At most one client for the same properties; idle ones are few, and closed after a while.
 
-    threads and connections do not survive a fork, so a child finds the pool empty.
+    Threads and connections do not survive a fork: a child finds the pool empty.
     """
 
     def __init__(self) -> None:
