@@ -98,6 +98,21 @@ def test_damage_between_two_batches_is_passed_to_the_next_header() -> None:
     ]
 
 
+def test_what_looks_like_a_batch_and_is_damaged_is_no_place_to_go_on() -> None:
+    first, second, third = three()
+    broken = second[:70] + bytes([second[70] ^ 1]) + second[71:]
+    found = walk(first + b"x" * 5 + broken + third)
+    assert [size_of(each) for each in found] == [len(first), 5 + len(second), len(third)]
+
+
+@pytest.mark.parametrize("step_bytes", range(61, 130))
+def test_a_batch_is_found_wherever_the_search_has_its_seams(monkeypatch: pytest.MonkeyPatch, step_bytes: int) -> None:
+    monkeypatch.setattr("ottla.spark.log_table.batch_search._STEP_BYTES", step_bytes)
+    first, second, _ = three()
+    found = walk(first + b"x" * 200 + second)
+    assert [size_of(each) for each in found] == [len(first), 200, len(second)]
+
+
 @pytest.mark.parametrize("left", [1, 60, 61, 70])
 def test_a_torn_tail_is_told(left: int) -> None:
     first, second, _ = three(b"v" * 20)

@@ -206,6 +206,24 @@ def test_an_index_that_lies_splits_nothing(tmp_path: Path) -> None:
     assert len(read(tmp_path)) == 9000
 
 
+def test_an_index_that_points_into_a_record_splits_nothing(tmp_path: Path) -> None:
+    inner = bytes(build_batch([SimpleRecord(1, b"k", b"inner")], base_offset=500))
+    outer = [
+        bytes(build_batch([SimpleRecord(1, b"k", b"x" * 300_000 + inner + b"x" * 300_000)], base_offset=offset))
+        for offset in range(10)
+    ]
+    data = b"".join(outer)
+    path = write_segment(tmp_path / "t-0", 0, data)
+    entries, start = b"", 0
+    for offset, raw in enumerate(outer):
+        entries += struct.pack(">II", offset, start + raw.index(inner))
+        start += len(raw)
+    path.with_suffix(".index").write_bytes(entries)
+    options = parse_table_options({"path": str(tmp_path), "maxPartitionBytes": str(1 << 20)})
+    assert [len(task.pieces) for task in plan_tasks(options)] == [1]
+    assert [row["offset"] for row in read(tmp_path, columns="offset")] == list(range(10))
+
+
 def test_small_segments_share_a_task(tmp_path: Path) -> None:
     for partition in range(20):
         write_segment(tmp_path / f"t-{partition}", 0, some_batches(2))

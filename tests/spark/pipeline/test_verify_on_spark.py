@@ -35,10 +35,10 @@ def send(servers: str, topic: str, rows: list[Row], turn: int = 0) -> None:
             producer.send(topic, value, key=key, headers=headers, partition=(number + turn) % 2, timestamp_ms=number)
 
 
-def compare(spark: "SparkSession", job: Job, request: VerifyRequest, stop: StopRequest | None = None) -> Comparison:
-    work = settled_verification(spark, job, replace(request, slice_records=25))
+def compare(spark: "SparkSession", job: Job, request: VerifyRequest) -> Comparison:
+    work = settled_verification(spark, job, request)
     store = RunStore(spark, str(job.checkpoint))
-    found = verify_on(spark, job, work, store, stop or StopRequest(), say=SAID.append)
+    found = verify_on(spark, job, work, store, StopRequest(), say=SAID.append)
     assert found is not None
     return found
 
@@ -48,7 +48,7 @@ def test_the_same_records_in_another_order_and_other_partitions(
 ) -> None:
     send(broker.bootstrap_servers, "a", ROWS)
     send(broker.bootstrap_servers, "b", ROWS[::-1], turn=1)
-    request = VerifyRequest("a", "b")
+    request = VerifyRequest("a", "b", slice_records=25)
     found = compare(spark, job, request)
     assert found.is_same
     assert (found.left.records, found.right.records) == (60, 60)

@@ -139,7 +139,7 @@ def walk_piece(piece: LogPiece, options: TableOptions) -> Iterator[Found]:
             bounds,
             fixed=piece.is_fixed,
             zeros_end=piece.is_last,
-            first_offset=piece.base_offset if piece.by_offset else piece.first_offset,
+            first_offset=piece.first_offset,
         )
         for found in walk:
             if not piece.by_offset or _belongs(found, piece):
