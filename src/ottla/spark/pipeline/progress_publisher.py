@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CONFIGS: Final = {"cleanup.policy": "compact,delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
+_CONFIGS: Final = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
 _LIMITS: Final = {"max.block.ms": "2000", "buffer.memory": "1048576", "delivery.timeout.ms": "10000"}
 _TIMEOUTS: Final = {"request.timeout.ms": "5000", "linger.ms": "0"}
 _CLOSE_MS: Final = 2000

@@ -4,6 +4,7 @@ The good and the bad are two queries, each with its own checkpoint and each exac
 costs nothing of what the sink promises, whatever the sink is. The price is that values are read twice.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ottla.spark.pipeline.endpoints import STARTING_OFFSETS, Topic
@@ -48,7 +49,10 @@ def letters_of(spark: "SparkSession", job: Job, topic: Topic) -> "DataFrame":
     from pyspark.sql import functions as f
 
     assert not isinstance(topic.value, Raw), "raw values are never bad"
-    raw = stream_of(spark, job, topic, columns="key,value,topic,partition,offset,timestamp,headers")
+    # The group, if there is one, shows how far the pipeline itself is.
+    options = {name: value for name, value in topic.options.items() if name.lower() != "commitoffsetstogroup"}
+    columns = "key,value,topic,partition,offset,timestamp,headers"
+    raw = stream_of(spark, job, replace(topic, options=options), columns=columns)
     error = topic.value.parsed(f.col("value")).error
     added = [_header("error", f.col("error")), _header("pipeline", f.lit(job.name))]
     added += [_header(name, f.col(name).cast("string")) for name in _LETTER_HEADERS]
