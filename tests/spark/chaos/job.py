@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", required=True)
     parser.add_argument("--sink", choices=("ottla", "delta"), required=True)
     parser.add_argument("--at-least-once", dest="exactly_once", action="store_false")
-    parser.add_argument("--rows-a-batch", default="100")
+    parser.add_argument("--rows-a-batch", default="130")
     parser.add_argument("--master", default="local[2,4]")
     arguments = parser.parse_args()
     {"run": run, "dump": dump}[arguments.what](arguments)

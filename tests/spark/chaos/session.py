@@ -21,7 +21,7 @@ from tests.spark.chaos import processes
 INPUT, OUTPUT = "chaos-in", "chaos-out"
 KEYS = 7
 PARTITIONS = 3
-ROWS_A_FEED = 500
+ROWS_A_FEED = 400
 SOON = 0.2
 PATIENCE_S = 600
 _PROPERTIES = {
@@ -192,9 +192,12 @@ class ChaosSession:
         return Counter(line for line in done.stdout.splitlines() if line.startswith("key-"))
 
     def _await_rows(self, rows: int) -> None:
-        """Until so many rows are in the output, or all there can be, or for long."""
+        """Until so many rows are in the output, or all there can be, or for long after the last that came."""
         deadline = time.monotonic() + PATIENCE_S
-        while self._rows_seen() < min(rows, self._fed.total()) and time.monotonic() < deadline:
+        most = 0
+        while (seen := self._rows_seen()) < min(rows, self._fed.total()) and time.monotonic() < deadline:
+            if seen > most:
+                most, deadline = seen, time.monotonic() + PATIENCE_S
             self._keep_job()
             time.sleep(0.5)
 
