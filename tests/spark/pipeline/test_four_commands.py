@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ottla.cli.main import main
+from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.mirror import Mirror
 from ottla.spark.pipeline.record_mapping import LANDED_RAW, RecordMapping
 from ottla.spark.pipeline.verify_command import VerifyRequest
@@ -67,9 +68,12 @@ def test_brokers_that_do_not_answer_are_told_before_spark_starts(
 
 def test_the_options_of_a_mirror_arrive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(
-        "ottla.spark.pipeline.mirror.mirror", lambda job, work, *, say: (seen.append((job, work)), 7)[1]
-    )
+
+    def mirror(job: Job, work: Mirror, *, say: object) -> int:
+        seen.append((job, work))
+        return 7
+
+    monkeypatch.setattr("ottla.spark.pipeline.mirror.mirror", mirror)
     properties = tmp_path / "there.properties"
     properties.write_text("bootstrap.servers=there:9092\nsecurity.protocol=SASL_SSL\n")
     line = ["--topic", "a,b", "--prefix", "copy.", "--to-command-config", str(properties), "--no-timestamps", "--once"]
@@ -88,10 +92,12 @@ def test_the_options_of_a_comparison_arrive_and_its_answer_is_the_exit_code(
     seen: list[VerifyRequest] = []
     answers = [(Comparison(Side("a", 1), Side("b", 1), ("key",)), 0), (None, 143)]
     answers.append((Comparison(Side("a", 2), Side("b", 1), ("key",), only_left=1), 0))
-    monkeypatch.setattr(
-        "ottla.spark.pipeline.verify_command.verify",
-        lambda job, request, *, say: (seen.append(request), answers.pop())[1],
-    )
+
+    def verify(job: Job, request: VerifyRequest, *, say: object) -> tuple[Comparison | None, int]:
+        seen.append(request)
+        return answers.pop()
+
+    monkeypatch.setattr("ottla.spark.pipeline.verify_command.verify", verify)
     line = ["pipeline", "verify", *SERVERS, "--topic", "a"]
     assert main([*line, "--table", "/t", "--key", "k", "--header", "h=x", "--compare", "key,headers"]) == 1
     assert main([*line, "--table", "/t"]) == 143
