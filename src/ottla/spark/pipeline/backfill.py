@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
+from ottla.spark.pipeline.arrow_batches import with_headers
 from ottla.spark.pipeline.engine import log_path, spark_of
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
@@ -55,7 +56,8 @@ def backfill(job: Job, work: Backfill, *, say: Say) -> int:
     """Write the table to the topic; the exit code is 0 when all of it is there."""
     check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
     packages = ["delta"] if is_delta(work.table) else []
-    with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
+    settled = with_headers(job) if "headers" in work.mapping.parts else job
+    with spark_of(settled, packages=packages, say=say) as spark, StopRequest() as stop:
         backfill_on(spark, job, work, stop, say=say)
     return stop.exit_code
 

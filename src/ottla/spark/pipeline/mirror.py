@@ -12,6 +12,7 @@ from ottla.clients.errors import UnknownTopicOrPartitionError
 from ottla.common.errors import KafkaError
 from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
+from ottla.spark.pipeline.arrow_batches import with_headers
 from ottla.spark.pipeline.cluster_topics import admin_of, is_log_append_time, own_configs, partition_counts
 from ottla.spark.pipeline.engine import log_path, spark_of
 from ottla.spark.pipeline.job import Job
@@ -68,7 +69,7 @@ class Mirror:
 def mirror(job: Job, work: Mirror, *, say: Say) -> int:
     """Mirror until a stop is asked for, or until all is there; the exit code."""
     prepare_topics(job, work, say=say)
-    with spark_of(job, say=say) as spark, StopRequest() as stop:
+    with spark_of(with_headers(job), say=say) as spark, StopRequest() as stop:
         mirror_on(spark, job, work, stop, say=say)
     return stop.exit_code if job.once else 0
 
