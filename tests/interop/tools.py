@@ -14,6 +14,8 @@ CONSOLE_CONSUMER = f"{TOOLS}.consumer.ConsoleConsumer"
 
 Row = dict[str, str]
 _COLUMN = re.compile(r"\S+(?: \(ID\))?")
+_LEFT_BEHIND = re.compile(r"^WARN \[.*Node may not be available.*\n", re.MULTILINE)
+"""What a client says that another tool in the same JVM has left, of a broker that is gone."""
 
 
 class Tools:
@@ -34,7 +36,7 @@ class Tools:
         """Run a tool and return its exit status and all that it prints."""
         server = ("--bootstrap-server", self._bootstrap)
         done = self._oracle.run(main_class, *server, *arguments, stdin=stdin, fresh=not self._shared)
-        return done.returncode, done.stdout + done.stderr
+        return done.returncode, _LEFT_BEHIND.sub("", done.stdout + done.stderr)
 
 
 def table(output: str) -> list[Row]:
@@ -48,6 +50,6 @@ def table(output: str) -> list[Row]:
             columns = [(each[0], each.start(), end) for each, end in zip(found, ends, strict=True)]
         elif not line.strip():
             columns = None
-        elif columns is not None and not line.startswith("WARN ["):  # the log of a client that another tool has left
+        elif columns is not None:
             rows.append({name: line[start:end].strip() for name, start, end in columns})
     return rows

@@ -80,7 +80,7 @@ def test_a_delta_table_becomes_records(spark: "SparkSession", delta_jars: list[s
     if not delta_jars:
         pytest.skip("Delta's jars cannot be had here")
     path = str(tmp_path / "table")
-    spark.range(5).selectExpr("cast(id as binary) as value").write.format("delta").save(path)
+    spark.range(5).selectExpr("cast(cast(id as string) as binary) as value").write.format("delta").save(path)
     run(spark, job, Backfill(TableSource(path), "from-delta", RecordMapping(value="value")))
     assert len(read_topic(job.bootstrap_servers, "from-delta")) == 5
 
