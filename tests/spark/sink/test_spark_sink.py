@@ -112,7 +112,9 @@ def test_a_batch_write_is_all_or_nothing(spark: "SparkSession", kafka: Node, top
     bad = spark.range(0, 100, 1, 4).selectExpr("if(id = 99, raise_error('no'), cast(id as string)) as value")
     with pytest.raises(Exception, match="no"):
         save(bad, "ottla", kafka, **options)
-    assert sink.open_transactions() == []
+    # A task that Spark stops late may leave its transaction open after the others were aborted: the next write's first
+    # step is to abort it.
+    assert sink.committed() == Counter()
     save(good, "ottla", kafka, **options)
     assert sink.open_transactions() == []
     assert sink.committed() == Counter(str(number).encode() for number in range(100))

@@ -50,8 +50,8 @@ def run_demo(job: Job, directory: str, *, say: Say) -> int:
         say(f"{CLICKS_A_SECOND} click events a second go to the topic {TOPIC}; Spark is starting, which takes a while")
         return _run_pipelines(job, directory, say)
     except SparkUnavailableError as error:
-        say(f"the demo's pipelines do not run: {error}")
         with StopRequest() as stop:
+            say(f"the demo's pipelines do not run: {error}")
             while not stop.wait(3600):
                 pass
         return 0
