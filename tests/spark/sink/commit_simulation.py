@@ -118,8 +118,7 @@ class World:
                     rows += self.stored[each.transactional_id].rows
                 return self.write(rows.elements())
             case Sweep(keep):
-                decided = {each.transactional_id for one in self.history().pending() for each in one.transactions}
-                self.time_out(name for name in self.open_names if name not in keep and name not in decided)
+                self.time_out(name for name in self.open_names if name not in keep)
         return None
 
     def end(self, name: str, *, is_commit: bool) -> None:

@@ -128,9 +128,8 @@ class CommitDriver:
 
     def _sweep(self, action: Sweep) -> None:
         """As well as it can: what is not found or aborted now will be next time, or when its time is over."""
-        decided = {each.transactional_id for one in self._state.history.pending() for each in one.transactions}
         try:
-            left = [name for name in self._ongoing() if name not in action.keep and name not in decided]
+            left = [name for name in self._ongoing() if name not in action.keep]
             if left:
                 self._admin.fence_producers(left)
         except KafkaError as error:

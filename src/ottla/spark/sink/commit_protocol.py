@@ -44,7 +44,7 @@ class CommitProtocol:
         history: SinkHistory = yield ReadHistory()
         for decision in history.pending():
             yield from self._see_through(decision)
-        yield Sweep(frozenset())
+        yield _sweep(history)
 
     def commit(
         self, query_id: str, batch_id: int, transactions: Sequence[TaskTransaction]
@@ -83,7 +83,7 @@ class CommitProtocol:
             yield End(own, is_commit=False)
         if not counts.is_done:
             yield from self._see_through(counts)
-        yield Sweep(frozenset())
+        yield _sweep(history)
         return counts.record_id == decision.record_id
 
     def abort(self, query_id: str, batch_id: int, transactions: Sequence[TaskTransaction]) -> Steps:
@@ -96,7 +96,7 @@ class CommitProtocol:
         else:
             decided = set()
         yield End(tuple(each for each in transactions if each.transactional_id not in decided), is_commit=False)
-        yield Sweep(frozenset())
+        yield _sweep(history)
 
     def _see_through(self, decision: Decision) -> Steps:
         """Commit all transactions of a decision; records of those that were aborted meanwhile are written again."""
@@ -125,6 +125,11 @@ class CommitProtocol:
             decision = counts
         done = decision._replace(record_id=self.new_id(), transactions=(), is_done=True)
         yield Finish(done, forget=self.forgets)
+
+
+def _sweep(history: SinkHistory) -> Sweep:
+    """Whatever is open and not decided: no task runs now whose transaction somebody still waits for."""
+    return Sweep(frozenset(each.transactional_id for decision in history.pending() for each in decision.transactions))
 
 
 def _with_status(decision: Decision, statuses: Statuses, status: Status) -> tuple[TaskTransaction, ...]:
