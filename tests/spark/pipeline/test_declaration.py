@@ -7,7 +7,9 @@ import pytest
 
 from ottla.spark.pipeline import Json, Pipeline, Raw, Table, Topic, pipeline
 from ottla.spark.pipeline.declaration import DeclarationError
-from ottla.spark.pipeline.running import chosen, letter_boxes, load_pipelines, packages_of
+from ottla.spark.pipeline.declared_checks import packages_of
+from ottla.spark.pipeline.letter_boxes import letter_boxes
+from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 
 CLICKS = Topic("clicks", Json("user string"))
 

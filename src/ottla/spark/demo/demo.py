@@ -64,7 +64,8 @@ def _run_pipelines(job: Job, directory: str, say: Say) -> int:
         import pyspark  # noqa: F401
     except ImportError:
         raise SparkUnavailableError("PySpark is not installed: pip install 'ottla[spark]'") from None
-    from ottla.spark.pipeline.running import load_pipelines, run_pipelines
+    from ottla.spark.pipeline.pipeline_file import load_pipelines
+    from ottla.spark.pipeline.running import run_pipelines
 
     hints = NEXT.format(servers=job.bootstrap_servers, directory=directory, program=os.path.relpath(PROGRAM))
     return run_pipelines(load_pipelines(PROGRAM), job, say=say, on_start=lambda: say(hints))

@@ -5,7 +5,6 @@ appears once in the topic, whatever fails (docs/spark-exactly-once.md). Started 
 that have come since are read, too.
 """
 
-import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,6 @@ from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
-from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
 from ottla.spark.pipeline.table_reading import TableSource, is_delta, read_table, settled_table, stream_table
@@ -85,7 +83,7 @@ def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "Streamin
     table = settled_table(spark, work.table)
     whole = read_table(spark, table)
     to_records(whole, work.mapping)
-    checkpoint = job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}")
+    checkpoint = job.checkpoint_path
     settle_document(spark, checkpoint, replace(work, table=table).document())
     records = to_records(stream_table(spark, table, whole, work.batch_bytes), work.mapping)
     writer = records.writeStream.format("ottla").options(**job.write_options())

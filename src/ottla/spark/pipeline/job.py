@@ -1,5 +1,6 @@
 """What every pipeline is told from outside: which cluster, which Spark, its checkpoint, its name."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
 
 PROGRESS_TOPIC: Final = "__ottla_pipelines"
 """Where the progress of pipelines is published, by default."""
+CHECKPOINTS: Final = "ottla-checkpoints"
+"""Where jobs without a checkpoint of their own keep theirs, below the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,11 @@ class Job:
     def bootstrap_servers(self) -> str:
         """The brokers, as the user named them."""
         return self.client.get("bootstrap.servers", "")
+
+    @property
+    def checkpoint_path(self) -> str:
+        """Where the job keeps how far it is."""
+        return self.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{self.name}")
 
     def admin_properties(self) -> dict[str, str]:
         """The properties that the admin client knows."""

@@ -4,7 +4,6 @@ Keys, values, headers, timestamps and partitions stay as they are, and so does t
 reads each partition in one task. Offsets are the target's own.
 """
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,6 @@ from ottla.spark.pipeline.engine import log_path, spark_of
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import missing_sentence
-from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
 
@@ -95,7 +93,7 @@ def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, 
 
 def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":
     """The query that does it; ChangedJobError if the checkpoint is of another mirror."""
-    settle_document(spark, checkpoint_of(job), work.document())
+    settle_document(spark, job.checkpoint_path, work.document())
     options = {
         "subscribe": ",".join(work.names),
         "startingOffsets": work.starting_offsets,
@@ -107,12 +105,7 @@ def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQue
     records = mirrored(spark.readStream.format("ottla").options(**options).load(), work)
     writer = records.writeStream.format("ottla").options(**write_options(job, work)).queryName(job.name)
     writer = writer.trigger(availableNow=True) if job.once else writer.trigger(processingTime=work.every)
-    return writer.option("checkpointLocation", checkpoint_of(job)).start()
-
-
-def checkpoint_of(job: Job) -> str:
-    """Where the mirror keeps how far it is."""
-    return job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}")
+    return writer.option("checkpointLocation", job.checkpoint_path).start()
 
 
 def write_options(job: Job, work: Mirror) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """``ottla pipeline profile`` on a session of its own, and its pictures."""
 
-import os
 from pathlib import Path
 
 from ottla.spark.jars import Say
@@ -10,7 +9,6 @@ from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.profile import ProfileRequest, profile_on
 from ottla.spark.pipeline.profile_picture import draw, html_of
 from ottla.spark.pipeline.profile_result import Profile
-from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
 
@@ -19,7 +17,7 @@ def profile(job: Job, request: ProfileRequest, *, say: Say) -> tuple[Profile | N
     """The profile, None if it was stopped; and the exit code."""
     check_topics(job, reads=[request.topic], say=say)
     with spark_of(job, say=say) as spark, StopRequest() as stop:
-        store = RunStore(spark, job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}"))
+        store = RunStore(spark, job.checkpoint_path)
         found = profile_on(spark, job, request, store, stop, say=say)
     return found, stop.exit_code if found is None else 0
 

@@ -1,6 +1,5 @@
 """``ottla pipeline verify`` from its options to its answer: which sides, by what, on a session of its own."""
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_hash import DEFAULT_PARTS
 from ottla.spark.pipeline.record_mapping import MappingError, RecordMapping
-from ottla.spark.pipeline.running import CHECKPOINTS
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.table_reading import TableSource, is_delta, settled_table
@@ -47,7 +45,7 @@ def verify(job: Job, request: VerifyRequest, *, say: Say) -> tuple[Comparison | 
         check_topics(request.target or job, reads=[request.other_topic], say=say)
     packages = ["delta"] if request.table is not None and is_delta(request.table) else []
     with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
-        store = RunStore(spark, job.checkpoint or os.path.abspath(f"{CHECKPOINTS}/{job.name}"))
+        store = RunStore(spark, job.checkpoint_path)
         work = settled_verification(spark, job, request)
         comparison = verify_on(spark, job, work, store, stop, say=say)
     return comparison, stop.exit_code if comparison is None else 0
