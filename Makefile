@@ -34,9 +34,9 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# loadgroup: what asks Apache Kafka runs on one worker, beside everything else on the other.
+# Four workers on two cores: half of a test is waiting. loadgroup: what asks Apache Kafka runs on one of them.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 # Half an hour on two cores: a process that writes a log, a broker with producers, copiers that promise exactly once. A failure
 # prints the seed; timing is not in the seed, so it may take a few runs again. `python -m tests.exactly_once --apache` proves the test.
@@ -64,7 +64,7 @@ build/compiled: $(shell find src -name '*.py') hatch_build.py pyproject.toml
 
 # The tests of what is compiled, on the compiled package; a few look into modules that are C here, and are left out.
 test-compiled: setup build/compiled
-	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not oracle and not uncompiled" \
+	PYTHONPATH=build/compiled $(BIN)/python -m pytest -n 4 --dist loadgroup -m "not oracle and not uncompiled" \
 		tests/network tests/replication tests/server tests/protocol tests/records tests/log tests/testing \
 		tests/coordinator tests/group tests/transaction tests/clients/producer tests/clients/consumer
 

@@ -1,6 +1,7 @@
 """The oracle for every test that asks for it, and a loud word when it cannot be had."""
 
 import os
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,13 @@ settings.register_profile(
 )
 settings.register_profile("long", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("long" if os.environ.get("OTTLA_LONG") == "1" else "ottla")
+
+# Tests that leave a log as a crash would leave its files open, too: some thousand in a whole run.
+_OPEN_FILES = 16_384
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if _soft < _OPEN_FILES and _soft != resource.RLIM_INFINITY:
+    _most = _OPEN_FILES if _hard == resource.RLIM_INFINITY else min(_OPEN_FILES, _hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_most, _hard))
 
 
 def _oracle_required() -> bool:

@@ -20,6 +20,8 @@ class StopRequest:
     def __init__(self) -> None:
         # A pipe, not a threading.Event: a handler that runs while the main thread waits for an Event would wait for it.
         self._read_end, self._write_end = os.pipe()
+        self._readable = select.poll()  # not select(), which knows no descriptor above 1023
+        self._readable.register(self._read_end, select.POLLIN)
         self._is_set = False
         self._before: dict[signal.Signals, object] = {}
         self.exit_code = 0
@@ -33,7 +35,7 @@ class StopRequest:
     def wait(self, seconds: float) -> bool:
         """Wait for a request, at most so long; whether there is one."""
         if not self._is_set:
-            select.select([self._read_end], [], [], seconds)
+            self._readable.poll(seconds * 1000)
         return self._is_set
 
     def set(self) -> None:
