@@ -29,7 +29,14 @@ BATCH_BYTES = 16_384
 """Kafka's default: what most topics are written in."""
 _DISTINCT = 20_000
 _BOUND_S = 120
-_SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    # The stock connector closes clients that are idle for minutes, and waits for their broker, which stands still here.
+    "spark.kafka.consumer.cache.timeout": "2h",
+    "spark.kafka.producer.cache.timeout": "2h",
+}
 
 
 class Used(NamedTuple):
@@ -59,6 +66,8 @@ class SparkArena:
         jars = find_jars("spark-sql-kafka", STOCK_CONNECTOR, find_java_home(), print)
         self._jvm_log = (self._directory / "spark.log").open("wb")
         settings = {**_SETTINGS, "spark.jars": ",".join(jars)}
+        if nodes.COMPILED.is_dir():  # Spark's workers find the package as a wheel installs it
+            os.environ["PYTHONPATH"] = str(nodes.COMPILED)
         self.spark = spark_session("ottla-bench", master="local[2]", conf=settings, jvm_log=self._jvm_log)
         if sys.executable != os.environ["PYSPARK_PYTHON"]:
             raise RuntimeError("Spark's workers run another Python")

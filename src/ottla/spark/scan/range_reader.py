@@ -11,6 +11,7 @@ from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.record_errors import CorruptFetchError
 from ottla.runtime.loop_thread import LoopTask
 from ottla.spark.columns import arrow_schema_of
+from ottla.spark.kept_modules import MODULES
 from ottla.spark.scan.builders import BUILDERS
 from ottla.spark.scan.client_pool import POOL, PooledClient
 from ottla.spark.scan.fetch_settings import FetchSettings
@@ -44,6 +45,7 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
             yield from put_together(_decoded(scan, options), scan.is_ready, _rows_enough(options))
         finally:
             scan.close()
+            MODULES.keep()
 
 
 def _decoded(scan: "_Scan", options: ScanOptions) -> "Iterator[pyarrow.RecordBatch | None]":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.clients.sync import Producer
 from ottla.common.topic_partition import TopicPartition
+from ottla.spark.kept_modules import MODULES
 from ottla.spark.sink.record_tables import in_larger_batches, tables_by_topic
 from ottla.spark.sink.sink_schema import SinkColumns
 from ottla.spark.sink.task_transaction import Written
@@ -40,6 +41,7 @@ class TableSender:
         self._producer.flush()
         while self._under_way:
             self._note(self._under_way.popleft().result())
+        MODULES.keep()
         return list(self._written.values())
 
     def _note(self, metadata: "BatchMetadata") -> None:

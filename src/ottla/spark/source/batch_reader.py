@@ -7,6 +7,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.common.errors import InvalidConfigError
 from ottla.spark.columns import schema_of
+from ottla.spark.kept_modules import MODULES
 from ottla.spark.plain_errors import plainly
 from ottla.spark.source.batch_ranges import clipped
 from ottla.spark.source.cluster_offsets import missing_error
@@ -60,6 +61,7 @@ class OttlaReader(DataSourceReader):
             end = client.resolve(options.ending, Side.ENDING, partitions, latest)
         ranges, losses = clipped(start, end, earliest, latest)
         report_losses(losses, fail=options.fail_on_data_loss)
+        MODULES.keep()
         return [ScanTask(task) for task in plan_tasks(ranges, options.plan)] or [ScanTask(())]
 
     def read(self, partition: InputPartition) -> "Iterator[pyarrow.RecordBatch]":
