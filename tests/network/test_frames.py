@@ -100,8 +100,27 @@ def test_a_large_frame_is_received_in_place_and_grows_by_doubling() -> None:
     assert len(windows) < 8
 
 
-def test_a_window_behind_other_frames() -> None:
-    frames = FrameBuffer(1 << 20)
+def test_a_frame_that_may_be_believed_has_one_window() -> None:
+    size = 300_000
+    frames = FrameBuffer(1 << 20, at_once_bytes=size)
+    frames.append(memoryview(struct.pack(">i", size) + b"x" * 100))
+    with frames.window(size) as window:
+        assert len(window) == size - 100
+        window[:] = b"y" * len(window)
+    frames.filled(size - 100)
+    assert bytes(frames.take(size) or b"") == b"x" * 100 + b"y" * (size - 100)
+
+
+def test_a_frame_beyond_belief_gets_memory_as_it_arrives() -> None:
+    frames = FrameBuffer(1 << 20, at_once_bytes=100_000)
+    frames.append(memoryview(struct.pack(">i", 300_000) + b"x" * 100))
+    with frames.window(300_000) as window:
+        assert len(window) == MIN_GROWTH_BYTES
+
+
+@pytest.mark.parametrize("at_once_bytes", [0, 1 << 20])
+def test_a_window_behind_other_frames(at_once_bytes: int) -> None:
+    frames = FrameBuffer(1 << 20, at_once_bytes)
     frames.append(memoryview(b"\0\0\0\1a" + struct.pack(">i", 200_000) + b"bb"))
     assert bytes(frames.take(1) or b"") == b"a"
     assert frames.missing(200_000) == 199_998

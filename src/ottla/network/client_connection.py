@@ -20,6 +20,8 @@ Answer = asyncio.Future[Any]
 
 RECEIVE_BYTES: Final = 256 * 1024
 """The size of the buffer that all connections of a client receive into; larger answers get memory of their own."""
+AT_ONCE_BYTES: Final = 16 * 1024 * 1024
+"""Answers up to this size get their memory at once: we asked for them."""
 CORK_BYTES: Final = 64 * 1024
 """What is kept back at most to leave together; more, and the socket must say whether it takes it."""
 _CORRELATION_ID: Final = struct.Struct(">i")
@@ -81,7 +83,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._in_flight = in_flight
         self._owner = owner
         self._receive_buffer = receive_buffer
-        self._frames = FrameBuffer(receive_max_bytes)
+        self._frames = FrameBuffer(receive_max_bytes, AT_ONCE_BYTES)
         self._window: memoryview | None = None
         self._large_size = -1
         self._outgoing: list[bytes] = []

@@ -34,13 +34,15 @@ class FrameBuffer:
 
     Life of a frame: unknown (fewer than four bytes) → announced (``size`` says how long it is) → admitted (its memory
     has been allowed) → complete → taken. Bytes behind the frame stay for the next one. A frame is never given more
-    memory than twice of what has arrived of it, so that a size which lies costs nothing.
+    memory than twice of what has arrived of it, so that a size which lies costs nothing; unless the other side may be
+    believed: up to ``at_once_bytes`` are given when the frame is announced, and nothing is copied as it grows.
     """
 
-    __slots__ = ("_buffer", "_filled", "_max_bytes", "_position", "admitted")
+    __slots__ = ("_at_once_bytes", "_buffer", "_filled", "_max_bytes", "_position", "admitted")
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, at_once_bytes: int = 0) -> None:
         self._max_bytes = max_bytes
+        self._at_once_bytes = at_once_bytes
         self._buffer = bytearray()
         self._position = 0
         self._filled = 0
@@ -131,8 +133,13 @@ class FrameBuffer:
         room = len(self._buffer) - self._filled
         missing = SIZE_BYTES + size - self._filled
         if room == 0:
-            growth = min(missing, max(self._filled, MIN_GROWTH_BYTES))
-            self._buffer += bytes(growth)
+            if missing <= self._at_once_bytes:
+                whole = bytearray(SIZE_BYTES + size)
+                whole[: self._filled] = self._buffer
+                self._buffer = whole
+            else:
+                growth = min(missing, max(self._filled, MIN_GROWTH_BYTES))
+                self._buffer += bytes(growth)
         return memoryview(self._buffer)[self._filled :]
 
     def filled(self, count: int) -> None:

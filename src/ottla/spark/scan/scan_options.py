@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-MAX_BATCH_ROWS: Final = 24_576
+MAX_BATCH_ROWS: Final = 12_288
 """With more, Arrow's buffers outgrow the processors' caches on their way through two processes."""
 
 
