@@ -70,6 +70,10 @@ def run_inside(*arguments: str) -> Piped:
     return Piped(code, out.getvalue(), err.getvalue())
 
 
+_CTRL_C = b"\x03"
+_AGAIN_S = 15.0
+
+
 def run_in_terminal(
     *arguments: str,
     columns: int = 200,
@@ -100,11 +104,17 @@ def run_in_terminal(
     )
     os.close(terminal)
     to_type = list(typed)
+    was_interrupted = False
     seen = b""
     deadline = time.monotonic() + bound_s
     try:
         while True:
-            if not readable([controlling], deadline - time.monotonic()):
+            wait_s = _AGAIN_S if was_interrupted else bound_s
+            if not readable([controlling], min(wait_s, deadline - time.monotonic())):
+                if was_interrupted and time.monotonic() < deadline:
+                    # asyncio.run sees a signal that comes just before it sleeps when it wakes: people press again.
+                    os.write(controlling, _CTRL_C)
+                    continue
                 raise TimeoutError(f"the command did not end; the screen shows: {seen!r}")
             try:
                 received = os.read(controlling, 1 << 16)
@@ -114,7 +124,9 @@ def run_in_terminal(
                 break
             seen += received
             while to_type and to_type[0][0] in Screen(0, seen.decode(errors="replace")).text:
-                os.write(controlling, to_type.pop(0)[1])
+                keys = to_type.pop(0)[1]
+                was_interrupted = was_interrupted or keys == _CTRL_C
+                os.write(controlling, keys)
             if when is not None:
                 when(process, seen.decode(errors="replace"))
         return Screen(process.wait(BOUND_S), seen.decode())
