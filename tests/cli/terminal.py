@@ -70,8 +70,10 @@ def run_inside(*arguments: str) -> Piped:
     return Piped(code, out.getvalue(), err.getvalue())
 
 
-_CTRL_C = b"\x03"
-_AGAIN_S = 15.0
+def _sit_down() -> None:
+    """Make the terminal this process's own, where Ctrl-C counts: tests in the background of a shell ignore SIGINT."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_in_terminal(
@@ -100,21 +102,15 @@ def run_in_terminal(
         cwd=directory,
         env=variables,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=_sit_down,
     )
     os.close(terminal)
     to_type = list(typed)
-    was_interrupted = False
     seen = b""
     deadline = time.monotonic() + bound_s
     try:
         while True:
-            wait_s = _AGAIN_S if was_interrupted else bound_s
-            if not readable([controlling], min(wait_s, deadline - time.monotonic())):
-                if was_interrupted and time.monotonic() < deadline:
-                    # asyncio.run sees a signal that comes just before it sleeps when it wakes: people press again.
-                    os.write(controlling, _CTRL_C)
-                    continue
+            if not readable([controlling], deadline - time.monotonic()):
                 raise TimeoutError(f"the command did not end; the screen shows: {seen!r}")
             try:
                 received = os.read(controlling, 1 << 16)
@@ -124,9 +120,7 @@ def run_in_terminal(
                 break
             seen += received
             while to_type and to_type[0][0] in Screen(0, seen.decode(errors="replace")).text:
-                keys = to_type.pop(0)[1]
-                was_interrupted = was_interrupted or keys == _CTRL_C
-                os.write(controlling, keys)
+                os.write(controlling, to_type.pop(0)[1])
             if when is not None:
                 when(process, seen.decode(errors="replace"))
         return Screen(process.wait(BOUND_S), seen.decode())
