@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from ottla.spark.kept_modules import MODULES
 from ottla.spark.log_table.log_piece import LogTask
 from ottla.spark.log_table.table_columns import table_schema
 from ottla.spark.log_table.table_options import TableOptions, parse_table_options
+from ottla.spark.worker_socket import make_prompt
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,5 +49,7 @@ class LogReader(DataSourceReader):
         """A task's rows."""
         from ottla.spark.log_table.piece_reader import read_pieces
 
+        make_prompt()
         task: LogTask = partition.value
-        return read_pieces(task.pieces, self._options)
+        yield from read_pieces(task.pieces, self._options)
+        MODULES.keep()

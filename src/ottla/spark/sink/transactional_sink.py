@@ -15,6 +15,7 @@ from ottla.spark.sink.sink_schema import SinkColumns
 from ottla.spark.sink.table_sender import TableSender
 from ottla.spark.sink.task_transaction import TaskTransaction
 from ottla.spark.sink.transactional_ids import TransactionalIds
+from ottla.spark.worker_socket import make_prompt
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,6 +55,7 @@ def write_in_transaction(
     batches: Iterable["pyarrow.RecordBatch"], options: SinkOptions, columns: SinkColumns, place: TaskPlace
 ) -> TaskTransaction | None:
     """Write all rows; None if there are none. What a task that fails has written is aborted, at once if that works."""
+    make_prompt()
     rows = _from_first_row(batches)
     if rows is None:
         return None

@@ -7,6 +7,7 @@ from pyspark.sql.datasource import InputPartition
 
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.scan_options import ScanOptions
+from ottla.spark.worker_socket import make_prompt
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,6 +22,7 @@ class ScanTask(InputPartition):
 
     def read(self, options: ScanOptions) -> "Iterator[pyarrow.RecordBatch]":
         """The records; in the executor."""
+        make_prompt()
         if not self.ranges:
             return iter(())
         from ottla.spark.scan.range_reader import read_ranges
