@@ -9,6 +9,7 @@ from typing import Final
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.config.client_configs import ConsumerConfig
 from ottla.runtime.loop_thread import LoopThread
+from ottla.spark.scan.fetch_settings import CONNECTION_DEFAULTS
 from ottla.spark.scan.freed_memory import keep_freed_memory
 
 IDLE_CLIENTS_MAX: Final = 4
@@ -27,7 +28,7 @@ class PooledClient:
         """KafkaTimeoutError, AuthenticationError and the like if no broker can be reached."""
         self.key = key
         self.loop = loop
-        self.config = ConsumerConfig.parse(dict(key), {})
+        self.config = ConsumerConfig.parse({**CONNECTION_DEFAULTS, **dict(key)}, {})
         self.users = 0
         self.cluster = loop.run(self._start())
 

@@ -1,5 +1,6 @@
 """How a scan fetches: what of a consumer's configuration it honours, and sizes of its own. Pure."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ottla.clients.consumer.offset_lookup import IsolationLevel
@@ -10,6 +11,9 @@ FETCH_BYTES: Final = 8 * 1024 * 1024
 """What one request asks for, unless the user says; with a consumer's 1 MiB the rate is a third lower."""
 FETCHES_AHEAD: Final = 2
 """How many such answers may be on their way or wait to be decoded."""
+CONNECTION_DEFAULTS: Final[Mapping[str, str]] = {"receive.buffer.bytes": str(4 * 1024 * 1024)}
+"""Unless the user says: through a consumer's own 64 KiB an answer comes in a hundred pieces, each of which wakes both
+sides, a tenth of a scan's CPU. The kernel gives as much of it as it may (``net.core.rmem_max``)."""
 
 
 class FetchSettings(NamedTuple):
