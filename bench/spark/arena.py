@@ -29,12 +29,12 @@ BATCH_BYTES = 16_384
 """Kafka's default: what most topics are written in."""
 _DISTINCT = 20_000
 _BOUND_S = 120
+_STOCK_CONSUMERS = "org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer$"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
-    # The stock connector closes clients that are idle for minutes, and waits for their broker, which stands still here.
-    "spark.kafka.consumer.cache.timeout": "2h",
+    # The stock connector closes producers that are idle for minutes, and waits for a broker that stands still.
     "spark.kafka.producer.cache.timeout": "2h",
 }
 
@@ -87,6 +87,19 @@ class SparkArena:
         """A broker with the machine to itself and Spark."""
         with nodes.standing_still([node for other, node in self.nodes.items() if other != name]):
             yield self.nodes[name]
+            self._close_stock_consumers()
+
+    def _close_stock_consumers(self) -> None:
+        """While their broker still answers: of one that stands still each takes 30 s.
+
+        The stock connector keeps 64, all of queries that have ended, and then closes the oldest while the others wait.
+        """
+        jvm = self.spark._jvm
+        assert jvm is not None
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        pool = loader.loadClass(_STOCK_CONSUMERS).getDeclaredField("consumerPool")
+        pool.setAccessible(True)
+        pool.get(None).reset()
 
     @contextmanager
     def topic(self, node: Node, records: int = 0, codec: str = "none", **config: str) -> Iterator[str]:
