@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -19,6 +19,9 @@ from ottla.spark.columns import DEFAULT_COLUMNS, schema_of
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.scan_errors import DataLossError
 from ottla.spark.source.batch_reader import make_reader
+from ottla.spark.source.offset_bound import LATEST
+from ottla.spark.source.offset_client import OffsetClient
+from ottla.spark.source.offset_json import Offsets
 from ottla.spark.source.scan_task import ScanTask
 from ottla.spark.source.stream_reader import OttlaStreamReader, make_stream_reader
 from tests.node import Node
@@ -112,6 +115,39 @@ def test_bounds_of_a_batch(
     given = {name: text.replace('"T"', f'"{topic}"') for name, text in given.items()}
     assert batch_ranges(options, **given) == [
         OffsetRange(topic, index, *bounds) for index, bounds in enumerate(expected) if bounds is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [(0, 5), (0, 3)]),
+        ({"endingOffsets": '{"T": {"0": 4, "1": -1}}'}, [(0, 4), (0, 3)]),
+        ({"endingTimestamp": "5000"}, [(0, 5), (0, 3)]),
+        ({"startingTimestamp": "5000", "startingOffsetsByTimestampStrategy": "latest"}, []),
+    ],
+)
+def test_a_batch_of_a_topic_that_grows_ends_where_it_was_looked_at(
+    options: dict[str, str],
+    topic: str,
+    fill: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    expected: list[tuple[int, int]],
+) -> None:
+    fill({0: 5, 1: 3})
+    ends = OffsetClient.ends
+
+    def ends_of_a_moment(client: OffsetClient, partitions: Collection[TopicPartition], end: int) -> Offsets:
+        found = ends(client, partitions, end)
+        if end == LATEST:
+            fill({0: 1, 1: 1}, 5000)
+        return found
+
+    monkeypatch.setattr(OffsetClient, "ends", ends_of_a_moment)
+    given = {name: text.replace('"T"', f'"{topic}"') for name, text in given.items()}
+    assert batch_ranges(options, **given) == [
+        OffsetRange(topic, index, *bounds) for index, bounds in enumerate(expected)
     ]
 
 

@@ -132,6 +132,26 @@ def check_named(bound: OffsetBound, side: Side, partitions: Collection[TopicPart
     )
 
 
+def seen_with(
+    latest: Mapping[TopicPartition, int],
+    queries: Mapping[TopicPartition, int],
+    found: Mapping[TopicPartition, int | None],
+) -> dict[TopicPartition, int | None]:
+    """What the answers to ``queries`` would have been when the partitions ended at ``latest``; these are not asked for.
+
+    A topic that is written to has grown since.
+    """
+    seen: dict[TopicPartition, int | None] = {}
+    for partition, time in queries.items():
+        end = latest.get(partition)
+        if end is None or (time != LATEST and partition not in found):
+            continue  # it went meanwhile
+        offset = end if time == LATEST else found[partition]
+        is_since = time >= 0 and offset is not None and offset >= end
+        seen[partition] = None if is_since else offset
+    return seen
+
+
 def resolved(
     bound: OffsetBound,
     partitions: Collection[TopicPartition],

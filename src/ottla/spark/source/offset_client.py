@@ -8,7 +8,7 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.config.client_configs import ConsumerConfig
 from ottla.spark.source.cluster_offsets import ClusterOffsets, Topology
 from ottla.spark.source.group_commits import GroupCommits
-from ottla.spark.source.offset_bound import EARLIEST, OffsetBound, Side, check_named, resolved
+from ottla.spark.source.offset_bound import EARLIEST, LATEST, OffsetBound, Side, check_named, resolved, seen_with
 from ottla.spark.source.offset_json import Offsets
 from ottla.spark.source.source_options import SourceOptions
 
@@ -65,9 +65,14 @@ class OffsetClient:
     def resolve(
         self, bound: OffsetBound, side: Side, partitions: Collection[TopicPartition], latest: Offsets
     ) -> Offsets:
-        """The offsets that a bound means; InvalidConfigError if it does not fit the partitions, or their times."""
+        """The offsets that a bound means; InvalidConfigError if it does not fit the partitions, or their times.
+
+        ``latest`` were the ends a moment ago, and what has come since is not there: so bounds fit together.
+        """
         check_named(bound, side, partitions)
-        return resolved(bound, partitions, self.offsets(bound.queries(partitions)), latest)
+        queries = bound.queries(partitions)
+        found = self.offsets({partition: time for partition, time in queries.items() if time != LATEST})
+        return resolved(bound, partitions, seen_with(latest, queries, found), latest)
 
     def commit(self, offsets: Offsets, *, wait: bool = False) -> None:
         """Show the group, if there is one, that all up to these offsets is processed; returns at once, or when it is.
