@@ -62,7 +62,7 @@ def test_records_of_every_codec(kafka: Node, topic: str, codec: str) -> None:
 
 
 def test_the_kernels_read_what_python_reads(kafka: Node, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_topic(kafka.bootstrap, topic)
+    make_topic(kafka.bootstrap, topic, retention_ms="-1")  # records are of 1970
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": "lz4"})
     some: list[tuple[str, str | bytes | None]] = [("h", b"x"), ("n", None)]
     for number in range(3000):
@@ -212,7 +212,7 @@ def test_a_broker_that_falls_silent(kafka: Node, topic: str) -> None:
     make_topic(kafka.bootstrap, topic)
     write(kafka.bootstrap, topic, numbered(3))
     wanted = [OffsetRange(topic, 0, 0, 3)]
-    client = {"default_api_timeout_ms": "700", "request_timeout_ms": "300"}
+    client = {"default_api_timeout_ms": "3000", "request_timeout_ms": "1000"}
     assert len(rows(wanted, options(kafka, client=client))) == 3
     with kafka.paused(), pytest.raises(KafkaTimeoutError, match=f"Nothing of {topic}-0 came from offset 0 on"):
         rows(wanted, options(kafka, client=client))
@@ -281,7 +281,8 @@ def test_a_scan_that_is_given_up_leaves_nothing_behind(kafka: Node, topic: str) 
 def test_memory_is_bounded_while_nobody_takes_batches(kafka: Node, topic: str) -> None:
     make_topic(kafka.bootstrap, topic)
     write(kafka.bootstrap, topic, [bytes(1000)] * 5000, compression_type="none", batch_size=16384)
-    small = options(kafka, ("value",), client={"max_partition_fetch_bytes": "300000", "client_id": topic})
+    client = {"max_partition_fetch_bytes": "300000", "client_id": topic}
+    small = options(kafka, ("value",), client=client, max_batch_rows=300)  # an answer's rows: none waits for another's
     batches = read_ranges([OffsetRange(topic, 0, 0, 5000)], small)
     next(batches)
     machine = _machine_of(batches)

@@ -42,7 +42,12 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
         scan = _Scan(client, wanted, FetchSettings.of(options, client.config))
         try:
             BUILDERS.expect(sum(each.end_offset - each.start_offset for each in wanted))
-            yield from put_together(_decoded(scan, options), scan.is_ready, _rows_enough(options))
+            yield from put_together(
+                _decoded(scan, options),
+                scan.is_ready,
+                rows_enough=_rows_enough(options),
+                bytes_enough=BATCH_BYTES_MAX,
+            )
         finally:
             scan.close()
             MODULES.keep()
