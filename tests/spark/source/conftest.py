@@ -19,7 +19,7 @@ PROPERTIES = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.backoff.ms": "200",
-    "log.retention.check.interval.ms": "500",
+    "log.retention.ms": "-1",  # many records are of 1970
 }
 
 

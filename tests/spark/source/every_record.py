@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from ottla.clients.admin.configs import AlterConfigOp, ConfigResource, ConfigResourceType
 from ottla.clients.admin.topics import NewTopic
 from ottla.clients.sync import Admin, Consumer, Producer
 from ottla.common.topic_partition import TopicPartition
@@ -15,14 +16,14 @@ HEADERS: Final[Sequence[list[tuple[str, bytes | None]] | None]] = (
     [("a", b"1")],
     [("a", b"1"), ("a", b"2"), ("ключ", None), ("", b"")],
 )
-_COMPACT: Final = {
-    "cleanup.policy": "compact",
+_COMPACT: Final = [AlterConfigOp("cleanup.policy", "compact")]
+_SMALL_SEGMENTS: Final = {
     "min.cleanable.dirty.ratio": "0.01",
     "internal.segment.bytes": "10000",
     "segment.ms": "3600000",
 }
-_CLEAN_AFTER_S: Final = 1.0
-"""The cleaner looks for work five times as often."""
+_CLEAN_AFTER_S: Final = 2.0
+"""One pass of the cleaner changes segments within milliseconds of each other."""
 FIRST_TIME_MS: Final = 1_700_000_000_000
 
 
@@ -66,12 +67,12 @@ def every_record(bootstrap: str, prefix: str) -> Iterator[Topics]:
             [
                 NewTopic(topics.codecs, 3, 1, configs={"retention.ms": "-1"}),  # its records are old
                 NewTopic(topics.transactions, 2, 1),
-                NewTopic(topics.compacted, 1, 1, configs=_COMPACT),
+                NewTopic(topics.compacted, 1, 1, configs=_SMALL_SEGMENTS),
                 NewTopic(topics.append_time, 1, 1, configs={"message.timestamp.type": "LogAppendTime"}),
             ]
         )
         fill_codecs(bootstrap, topics.codecs)
-        _fill_compacted(bootstrap, topics.compacted)
+        _fill_compacted(bootstrap, topics.compacted, admin)
         with Producer(bootstrap_servers=bootstrap) as producer:
             for number in range(20):
                 producer.send(topics.append_time, b"value %d" % number)
@@ -102,8 +103,11 @@ def fill_codecs(bootstrap: str, topic: str, rounds: int = 2) -> None:
                     )
 
 
-def _fill_compacted(bootstrap: str, topic: str) -> None:
-    """Overwrite a few keys among others, and wait until the cleaner has been over all that it may touch."""
+def _fill_compacted(bootstrap: str, topic: str, admin: Admin) -> None:
+    """Overwrite a few keys among others, and wait until the cleaner has been over all that it may touch.
+
+    It must not come while records are written: there would be another pass, at whatever time.
+    """
     written = 400
     partition = TopicPartition(topic, 0)
     with Producer(bootstrap_servers=bootstrap, batch_size=2000) as producer:  # a batch fits in a segment
@@ -115,6 +119,7 @@ def _fill_compacted(bootstrap: str, topic: str) -> None:
         ]
         producer.flush()
         assert sent[-1].result().offset == written - 1
+    admin.alter_configs({ConfigResource(ConfigResourceType.TOPIC, topic): _COMPACT})
     with Consumer(bootstrap_servers=bootstrap) as consumer:
         consumer.assign([partition])
         deadline = time.monotonic() + 60
