@@ -19,6 +19,7 @@ from ottla.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from ottla.spark.scan.scan_plan import LogBounds
 from tests.clients.consumer.simulated_log import SimulatedLog
 
 TOPIC = "t"
@@ -33,6 +34,9 @@ class SimulatedPartition:
         self.log = log
         self.batches = list(log.batches)
         self.log_start_offset = 0
+        self.local_start_offset = 0
+        self.is_remote_slow = False
+        """What is before the local start does not come in time then."""
         self.leader_id = 1
         self.leader_epoch = 0
 
@@ -48,7 +52,8 @@ class SimulatedPartition:
         data = b""
         if code == ErrorCode.NONE:
             found = [raw for base, last, raw in self.batches if last >= asked.fetch_offset and base < end]
-            if found and room_bytes > 0:
+            is_late = self.is_remote_slow and asked.fetch_offset < self.local_start_offset
+            if found and room_bytes > 0 and not is_late:
                 data = b"".join(found)[: max(min(asked.partition_max_bytes, room_bytes), len(found[0]))]
         return PartitionData(
             partition_index=asked.partition,
@@ -101,11 +106,13 @@ class SimulatedCluster:
                 answers.append(data)
         return FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=answers)])
 
-    def starts(self) -> dict[TopicPartition, int]:
-        return {TopicPartition(TOPIC, number): each.log_start_offset for number, each in self.partitions.items()}
-
-    def ends(self) -> dict[TopicPartition, int]:
-        return {TopicPartition(TOPIC, number): each.log.end_offset for number, each in self.partitions.items()}
+    def bounds(self) -> dict[TopicPartition, LogBounds]:
+        return {
+            TopicPartition(TOPIC, number): LogBounds(
+                each.log_start_offset, max(each.log_start_offset, each.local_start_offset), each.log.end_offset
+            )
+            for number, each in self.partitions.items()
+        }
 
     def _image(self) -> ClusterMetadata:
         partitions = {

@@ -78,7 +78,7 @@ class Scan:
             response = self.cluster.fetch(fetch.node_id, request)
             self.waiting += self.machine.answered(fetch, response, NAMES, self.now_ms)
         for lookup in plan.lookups:
-            self.machine.looked_up(lookup, self.cluster.starts(), self.cluster.ends(), self.now_ms)
+            self.machine.looked_up(lookup, self.cluster.bounds(), self.now_ms)
         if self.machine.is_metadata_stale:
             self.machine.is_metadata_stale = False
             self.cluster.refresh()
@@ -201,6 +201,23 @@ def test_a_range_that_ends_in_nothing_ends() -> None:
     scan.cluster.partitions[0].batches = scan.cluster.partitions[0].batches[:1]
     assert [offset for _, offset in scan.run()] == [0, 1, 2, 3, 4]
     assert scan.now_ms < TIMEOUT_MS
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_remote_storage_that_is_slow_is_no_gap(recovers: bool) -> None:
+    """Apache's broker says no more of it than of a gap: no error, no records, and the true end."""
+    scan = scan_of([Step(0, 5), Step(0, 5)], 0, 10)
+    partition = scan.cluster.partitions[0]
+    partition.local_start_offset, partition.is_remote_slow = 5, True
+    if not recovers:
+        with pytest.raises(KafkaTimeoutError, match="all before offset 5 is in remote storage, which is slow"):
+            scan.run()
+        assert scan.now_ms >= TIMEOUT_MS
+        return
+    while scan.now_ms < TIMEOUT_MS / 2:
+        scan.step()
+    partition.is_remote_slow = False
+    assert [offset for _, offset in scan.run()] == list(range(10))
 
 
 def test_a_broker_that_is_short_of_the_end_is_waited_for() -> None:

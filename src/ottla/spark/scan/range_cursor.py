@@ -8,7 +8,7 @@ from ottla.spark.scan.offset_range import OffsetRange
 BYTES_PER_OFFSET_GUESS: Final = 64
 """What an offset is taken to cost before anything of the range was seen."""
 EMPTY_ANSWERS_MAX: Final = 3
-"""So often a broker may say that it has everything up to the end and send nothing, until it is believed."""
+"""So often a broker may say that it has everything up to the end and send nothing, until it is asked for the reason."""
 
 
 class RangeCursor:
@@ -59,6 +59,11 @@ class RangeCursor:
     def is_done(self) -> bool:
         """Whether all of the range was fetched."""
         return self.position >= self.wanted.end_offset
+
+    @property
+    def is_taken_for_empty(self) -> bool:
+        """Whether the broker has all that is left of the range, and there seem to be no records in it."""
+        return self.empty_answers >= EMPTY_ANSWERS_MAX
 
     @property
     def offsets_left(self) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.consumer.completed_fetch import CompletedFetch
-from ottla.clients.consumer.offset_lookup import list_offsets_request, read_list_offsets
+from ottla.clients.consumer.offset_lookup import LookupResult, list_offsets_request, read_list_offsets
+from ottla.clients.errors import error_for
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
@@ -19,11 +20,11 @@ from ottla.protocol.messages.fetch import FetchResponse
 from ottla.spark.scan.fetch_settings import FetchSettings
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.scan_machine import ScanMachine
-from ottla.spark.scan.scan_plan import ScanFetch, ScanLookup, fetch_request
+from ottla.spark.scan.scan_plan import LogBounds, ScanFetch, ScanLookup, fetch_request
 
 logger = logging.getLogger(__name__)
 
-_EARLIEST, _LATEST = -2, -1
+_EARLIEST, _EARLIEST_LOCAL, _LATEST = -2, -4, -1
 _UPDATE_WAIT_MS = 1_000
 
 Handed = CompletedFetch | BaseException | None
@@ -146,26 +147,25 @@ class RangeFetcher:
             )
 
     async def _look_up(self, lookup: ScanLookup) -> None:
-        found: list[dict[TopicPartition, int]] = []
         try:
-            for which in (_EARLIEST, _LATEST):
-                request = list_offsets_request(
-                    {cursor.partition: which for cursor in lookup.cursors},
-                    self._cluster.metadata,
-                    self._settings.isolation,
-                    self._settings.timeout_ms,
-                )
-                answer = read_list_offsets(await self._cluster.send(lookup.node_id, request))
-                if answer.fatal is not None:
-                    raise answer.fatal
-                found.append(
-                    {partition: place.offset for partition, place in answer.found.items() if place is not None}
-                )
+            answers = [await self._list_offsets(lookup, each) for each in (_EARLIEST, _EARLIEST_LOCAL, _LATEST)]
         except KafkaError as error:
             self._machine.lookup_failed(lookup, error, self._now_ms())
         else:
-            self._machine.looked_up(lookup, found[0], found[1], self._now_ms())
+            self._machine.looked_up(lookup, _bounds(*answers), self._now_ms())
         self._wake.set()
+
+    async def _list_offsets(self, lookup: ScanLookup, which: int) -> LookupResult:
+        request = list_offsets_request(
+            {cursor.partition: which for cursor in lookup.cursors},
+            self._cluster.metadata,
+            self._settings.isolation,
+            self._settings.timeout_ms,
+        )
+        answer = read_list_offsets(await self._cluster.send(lookup.node_id, request))
+        if answer.fatal is not None:
+            raise answer.fatal
+        return answer
 
     async def _wait_for_update(self) -> None:
         await self._cluster.wait_for_update(_UPDATE_WAIT_MS)
@@ -184,3 +184,15 @@ class RangeFetcher:
 
     def _now_ms(self) -> int:
         return self._cluster.runtime.clock.monotonic_ms()
+
+
+def _bounds(starts: LookupResult, local_starts: LookupResult, ends: LookupResult) -> dict[TopicPartition, LogBounds]:
+    """Of the partitions that all is known of. A broker without remote storage may know of no local start."""
+    found = {}
+    for partition, start in starts.found.items():
+        end, code = ends.found.get(partition), local_starts.retry.get(partition)
+        if start is None or end is None or (code is not None and error_for(code).retriable):
+            continue
+        local_start = local_starts.found.get(partition) or start
+        found[partition] = LogBounds(start.offset, local_start.offset, end.offset)
+    return found

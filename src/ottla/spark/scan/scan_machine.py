@@ -1,7 +1,8 @@
 """What has been fetched of a task's ranges, and what answers mean for the rest. Pure.
 
 A range ends when its position reaches the end, which gaps (compaction, markers of transactions, aborted records) bring
-nearer as records do. If a broker has all offsets up to the end and repeatedly sends nothing, nothing is there.
+nearer as records do. If a broker has all offsets up to the end and repeatedly sends nothing, nothing is there; but for
+what is in remote storage, of which it also sends nothing when that takes too long.
 """
 
 import logging
@@ -25,9 +26,9 @@ from ottla.protocol.messages.fetch import FetchResponse, PartitionData
 from ottla.records.batch import MAGIC
 from ottla.spark.scan.fetch_settings import FetchSettings
 from ottla.spark.scan.offset_range import OffsetRange
-from ottla.spark.scan.range_cursor import EMPTY_ANSWERS_MAX, RangeCursor
+from ottla.spark.scan.range_cursor import RangeCursor
 from ottla.spark.scan.scan_errors import CorruptBatchError, DataLossError
-from ottla.spark.scan.scan_plan import ScanFetch, ScanLookup, ScanPlan, make_plan
+from ottla.spark.scan.scan_plan import LogBounds, ScanFetch, ScanLookup, ScanPlan, make_plan
 
 logger = logging.getLogger(__name__)
 
@@ -146,19 +147,17 @@ class ScanMachine:
         self._reserved_bytes -= fetch.max_bytes
         self._node_failed(fetch, error, now_ms)
 
-    def looked_up(
-        self, lookup: ScanLookup, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], now_ms: int
-    ) -> None:
+    def looked_up(self, lookup: ScanLookup, found: Mapping[TopicPartition, LogBounds], now_ms: int) -> None:
         """Where logs begin and end, as far as the node would tell."""
         self._ended(lookup)
         for cursor in lookup.cursors:
-            start, end = starts.get(cursor.partition), ends.get(cursor.partition)
-            if start is None or end is None:
+            bounds = found.get(cursor.partition)
+            if bounds is None:
                 self.is_metadata_stale = True
                 self._put_off([cursor], "the broker does not tell where its log begins and ends", now_ms)
             else:
                 cursor.needs_lookup = False
-                self._in_log(cursor, start, end, now_ms)
+                self._in_log(cursor, bounds, now_ms)
 
     def lookup_failed(self, lookup: ScanLookup, error: KafkaError, now_ms: int) -> None:
         """The node did not answer."""
@@ -225,9 +224,7 @@ class ScanMachine:
         readable_end = answer.last_stable_offset if is_committed else answer.high_watermark
         if readable_end >= cursor.wanted.end_offset:
             cursor.empty_answers += 1
-            if cursor.empty_answers >= EMPTY_ANSWERS_MAX:
-                cursor.moved(cursor.wanted.end_offset, 0)
-                return
+            cursor.needs_lookup = cursor.is_taken_for_empty
         elif answer.high_watermark < cursor.wanted.end_offset:
             cursor.short_end_offset = answer.high_watermark
         kind = "committed records end" if is_committed else "it ends"
@@ -271,12 +268,19 @@ class ScanMachine:
         elif now_ms - cursor.unknown_since_ms >= GONE_AFTER_MS:
             self._lost(cursor, cursor.wanted.end_offset, DataLossError.of_topic(cursor.wanted, cursor.position))
 
-    def _in_log(self, cursor: RangeCursor, start: int, end: int, now_ms: int) -> None:
+    def _in_log(self, cursor: RangeCursor, bounds: LogBounds, now_ms: int) -> None:
         position, wanted = cursor.position, cursor.wanted
+        start, local_start, end = bounds
         if position < start:
             self._lost(cursor, min(start, wanted.end_offset), DataLossError.of_start(wanted, position, start))
         elif position > end:
             self._lost(cursor, wanted.end_offset, DataLossError.of_end(wanted, position, end))
+        elif cursor.is_taken_for_empty and position >= local_start:
+            logger.info("%s has no records from offset %s to %s", cursor.partition, position, wanted.end_offset)
+            cursor.moved(wanted.end_offset, 0)
+        elif cursor.is_taken_for_empty:
+            cursor.empty_answers = 0
+            self._put_off([cursor], f"all before offset {local_start} is in remote storage, which is slow", now_ms)
         else:
             self._put_off([cursor], "its log begins and ends elsewhere than a moment ago", now_ms)
 

@@ -35,6 +35,14 @@ class ScanLookup(NamedTuple):
     cursors: list[RangeCursor]
 
 
+class LogBounds(NamedTuple):
+    """Where a log begins and ends; what is before ``local_start_offset`` the broker has in remote storage only."""
+
+    start_offset: int
+    local_start_offset: int
+    end_offset: int
+
+
 class ScanPlan(NamedTuple):
     """What to send; ``leaderless`` are ranges of partitions that nobody is known to lead."""
 
