@@ -142,6 +142,12 @@ def test_damage_is_a_row_in_spark(tmp_path: Path, live: Live, spark: "SparkSessi
     assert {row.topic for row in rows} == {TOPIC}
 
 
+def test_a_topic_without_records_has_no_rows(live: Live, spark: "SparkSession") -> None:
+    make_topic(live.bootstrap, "nothing-in-it")
+    for options in ({"topics": "nothing-in-it"}, {"topicsPattern": "no such.*"}):
+        assert load(spark, live.directory, **options).collect() == []
+
+
 @pytest.mark.parametrize(("options", "message"), [({"column": "x"}, "is 'columns' meant"), ({}, "cannot be read")])
 def test_a_mistake_is_told_before_anything_runs(
     tmp_path: Path, spark: "SparkSession", options: dict[str, str], message: str
