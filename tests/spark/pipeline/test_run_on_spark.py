@@ -9,11 +9,11 @@ import pytest
 from ottla.clients.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
 from ottla.spark.pipeline import Json, Pipeline, Topic, pipeline
 from ottla.spark.pipeline.declared_checks import check_declared
+from ottla.spark.pipeline.failure import PipelineFailedError
 from ottla.spark.pipeline.formats import SchemaError
 from ottla.spark.pipeline.job import PROGRESS_TOPIC, Job
 from ottla.spark.pipeline.running import run_on
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError
 from tests.spark.pipeline.conftest import Fill, read_topic
 
 if TYPE_CHECKING:

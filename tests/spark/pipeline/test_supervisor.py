@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from ottla.spark.pipeline.failure import PipelineFailedError
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.progress_display import ProgressDisplay
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
+from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 
 JOB = Job("job", {}, progress_topic=None)
 
@@ -29,6 +30,7 @@ class Query:
         self.recentProgress: list[Told] = []
         self.error: str | None = None
         self.is_active = True
+        self.is_gone = False
         self.stopped_after: int | None = None
         self._steps = list(steps)
 
@@ -46,6 +48,8 @@ class Query:
         return self.error
 
     def stop(self) -> None:
+        if self.is_gone:
+            raise ConnectionRefusedError
         if self.is_active:
             self.is_active = False
             self.stopped_after = len(self.recentProgress)
@@ -66,7 +70,8 @@ def fail(query: Query) -> None:
     query.error = "[SOME_CLASS] it broke SQLSTATE: 1"
 
 
-def gone(_query: Query) -> None:
+def gone(query: Query) -> None:
+    query.is_gone = True
     raise ConnectionRefusedError
 
 
@@ -76,10 +81,9 @@ def nothing(_query: Query) -> None: ...
 def watch(stop: StopRequest, *queries: Query) -> str:
     screen = io.StringIO()
     supervisor = Supervisor(JOB, stop, display=ProgressDisplay(screen))
-    try:
-        supervisor.watch(queries)  # type: ignore[arg-type]
-    finally:
-        stop_all(queries)  # type: ignore[arg-type]
+    with started_queries() as started:
+        started.extend(queries)  # type: ignore[arg-type]
+        supervisor.watch(started)
     return screen.getvalue()
 
 

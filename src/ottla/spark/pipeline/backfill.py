@@ -8,16 +8,16 @@ that have come since are read, too.
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.arrow_batches import with_headers
-from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.engine import spark_of
+from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.table_reading import TableSource, is_delta, read_table, settled_table, stream_table
 
 if TYPE_CHECKING:
@@ -62,20 +62,11 @@ def backfill(job: Job, work: Backfill, *, say: Say) -> int:
 
 def backfill_on(spark: "SparkSession", job: Job, work: Backfill, stop: StopRequest, *, say: Say) -> None:
     """As ``backfill``, on a session that stays; the topic is there."""
-    from pyspark.errors import PySparkException
-
-    queries: list[StreamingQuery] = []
-    try:
-        queries.append(start_backfill(spark, job, work))
+    with started_queries() as queries:
+        with failing_as("the backfill cannot start"):
+            queries.append(start_backfill(spark, job, work))
         say(f"writing {work.table.path} to topic {work.topic}")
         Supervisor(job, stop).watch(queries)
-    except PipelineFailedError as error:
-        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-    except PySparkException as error:
-        raise PipelineFailedError(f"the backfill cannot start: {sentence_of(error)}") from error
-    finally:
-        for query in queries:
-            query.stop()
 
 
 def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "StreamingQuery":

@@ -1,4 +1,7 @@
-"""Spark for one job: started with what the JVM says in a file, stopped at the end, whatever happens."""
+"""Spark for one job: started with what the JVM says in a file, stopped at the end, whatever happens.
+
+What Spark raises meanwhile leaves here as one sentence that names that file.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.cache import cache_root
 from ottla.spark.jars import Say
+from ottla.spark.pipeline.failure import PipelineFailedError, failing_as, spark_errors
 from ottla.spark.pipeline.job import Job
 from ottla.spark.session import LOCAL, is_local, spark_session
 
@@ -19,21 +23,25 @@ _ROCKS_DB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateS
 
 @contextmanager
 def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[SparkSession]":
-    """A session for the job; what takes long is told to ``say``. SparkUnavailableError if Spark cannot start."""
+    """A session for the job; what takes long is told to ``say``.
+
+    SparkUnavailableError if Spark cannot start, PipelineFailedError if it fails within.
+    """
     with log_of(job) as jvm_log:
         conf = {**default_settings(job), **job.conf}
         session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
         try:
-            yield session
+            with failing_as(f"{job.name} failed"):
+                yield session
+        except PipelineFailedError as error:
+            raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
         finally:
             _stop(session)
 
 
 def _stop(session: "SparkSession") -> None:
     """End the session; its JVM may be gone already."""
-    from py4j.protocol import Py4JError
-
-    with suppress(Py4JError, ConnectionError):
+    with suppress(*spark_errors()):
         session.stop()
 
 

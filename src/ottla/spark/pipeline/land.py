@@ -5,13 +5,13 @@ by the checkpoint that it belongs to, so table, checkpoint and the landing's des
 are below the table's directory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.endpoints import Topic
-from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.engine import spark_of
+from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.formats import Avro, Format, Json, Raw, SchemaError, struct_of
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
@@ -19,7 +19,7 @@ from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing, LandingEr
 from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.sampling import infer_schema
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
+from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
 
@@ -70,15 +70,11 @@ def land_on(
     files = HadoopFiles(spark, path)
     landing = settled(spark, job, landing, files, say)
     source = Topic(landing.topic, value_format(landing), options=options)
-    queries: list[StreamingQuery] = []
-    try:
-        queries = _start(spark, job, landing, source, files, dead_letters=dead_letters, every=every)
+    with started_queries() as queries:
+        with failing_as("the landing cannot start"):
+            queries.extend(_start(spark, job, landing, source, files, dead_letters=dead_letters, every=every))
         say(f"landing topic {landing.topic} in {files.path}" + ("" if job.once else "; stop with Ctrl-C"))
         Supervisor(job, stop).watch(queries)
-    except PipelineFailedError as error:
-        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-    finally:
-        stop_all(queries)
     if landing.table_format == "parquet":
         sweep(spark, files)
 
@@ -142,34 +138,24 @@ def _start(
     *,
     dead_letters: str | None,
     every: str,
-) -> "list[StreamingQuery]":
-    from pyspark.errors import PySparkException
-
+) -> "Iterator[StreamingQuery]":
     from ottla.spark.pipeline.endpoints import Table
 
-    try:
-        frame = landed(records_of(spark, job, source, strict=dead_letters is None), landing)
-        table = Table(files.path, landing.table_format, partition_columns(landing.partition_by))
-        queries = [
-            start_query(
-                frame, table, job, name=job.name, checkpoint=landing.checkpoint, every=every, output_mode="append"
-            )
-        ]
-        if dead_letters is not None and landing.value != "raw":
-            queries.append(
-                start_query(
-                    letters_of(spark, job, source),
-                    Topic(dead_letters),
-                    job,
-                    name=f"{job.name}.dead-letters",
-                    checkpoint=f"{landing.checkpoint}.dead-letters",
-                    every=every,
-                    output_mode="append",
-                )
-            )
-    except PySparkException as error:
-        raise PipelineFailedError(f"the landing cannot start: {sentence_of(error)}") from error
-    return queries
+    frame = landed(records_of(spark, job, source, strict=dead_letters is None), landing)
+    table = Table(files.path, landing.table_format, partition_columns(landing.partition_by))
+    yield start_query(
+        frame, table, job, name=job.name, checkpoint=landing.checkpoint, every=every, output_mode="append"
+    )
+    if dead_letters is not None and landing.value != "raw":
+        yield start_query(
+            letters_of(spark, job, source),
+            Topic(dead_letters),
+            job,
+            name=f"{job.name}.dead-letters",
+            checkpoint=f"{landing.checkpoint}.dead-letters",
+            every=every,
+            output_mode="append",
+        )
 
 
 def landed(frame: "DataFrame", landing: Landing) -> "DataFrame":

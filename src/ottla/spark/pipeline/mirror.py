@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.clients.errors import UnknownTopicOrPartitionError
 from ottla.common.errors import KafkaError
-from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.arrow_batches import with_headers
 from ottla.spark.pipeline.cluster_topics import admin_of, is_log_append_time, own_configs, partition_counts
-from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.engine import spark_of
+from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import missing_sentence
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor
+from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,21 +74,12 @@ def mirror(job: Job, work: Mirror, *, say: Say) -> int:
 
 def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, *, say: Say) -> None:
     """As ``mirror``, on a session that stays; the topics are there."""
-    from pyspark.errors import PySparkException
-
-    queries: list[StreamingQuery] = []
-    try:
-        queries.append(start_mirror(spark, job, work))
+    with started_queries() as queries:
+        with failing_as("the mirror cannot start"):
+            queries.append(start_mirror(spark, job, work))
         pairs = ", ".join(f"{source} → {target}" for source, target in work.names.items())
         say(f"mirroring {pairs}" + ("" if job.once else "; stop with Ctrl-C"))
         Supervisor(job, stop).watch(queries)
-    except PipelineFailedError as error:
-        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-    except PySparkException as error:
-        raise PipelineFailedError(f"the mirror cannot start: {sentence_of(error)}") from error
-    finally:
-        for query in queries:
-            query.stop()
 
 
 def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import Pipeline
 from ottla.spark.pipeline.declared_checks import check_declared, check_schemas, packages_of
 from ottla.spark.pipeline.endpoints import Table, Topic
-from ottla.spark.pipeline.engine import log_path, spark_of
+from ottla.spark.pipeline.engine import spark_of
+from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.letter_boxes import LetterBox, letter_boxes
 from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError, Supervisor, stop_all
+from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
 
@@ -47,25 +47,18 @@ def run_on(
     on_start: Callable[[], None] = lambda: None,
 ) -> None:
     """Run these pipelines, which ``check_declared`` found good, on a session that stays."""
-    queries: list[StreamingQuery] = []
-    try:
+    with started_queries() as queries:
         check_schemas(pipelines)
         queries.extend(start_pipeline(spark, each, job) for each in pipelines)
         queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
         say(f"running {', '.join(each.name for each in pipelines)}" + ("" if job.once else "; stop with Ctrl-C"))
         on_start()
         Supervisor(job, stop).watch(queries)
-    except PipelineFailedError as error:
-        raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-    finally:
-        stop_all(queries)
 
 
 def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "StreamingQuery":
     """Start the query of a pipeline; PipelineFailedError if Spark finds that it cannot work."""
-    from pyspark.errors import PySparkException
-
-    try:
+    with failing_as(f"pipeline {declared.name} cannot start"):
         frames = [frame_of(spark, job, declared, source) for source in declared.sources]
         return start_query(
             declared(*frames),
@@ -76,8 +69,6 @@ def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "Stre
             every=declared.every,
             output_mode=declared.output_mode,
         )
-    except PySparkException as error:
-        raise PipelineFailedError(f"pipeline {declared.name} cannot start: {sentence_of(error)}") from error
 
 
 def start_letters(spark: "SparkSession", box: LetterBox, job: Job) -> "StreamingQuery":

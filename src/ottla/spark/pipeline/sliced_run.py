@@ -8,15 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.common.errors import KafkaError
-from ottla.spark.failures import sentence_of
 from ottla.spark.pipeline.batch_progress import BatchProgress
-from ottla.spark.pipeline.engine import log_path
+from ottla.spark.pipeline.failure import PipelineFailedError, failure_sentence, spark_errors
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.progress_display import ProgressDisplay
 from ottla.spark.pipeline.progress_publisher import ProgressPublisher
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,12 +80,10 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
 
     PipelineFailedError if Spark fails.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     display, publisher = ProgressDisplay(), ProgressPublisher(job, uuid.uuid4().hex[:12])
     left = sum(unit.records for unit in units)
     results: list[Document] = []
+    expected: tuple[type[Exception], ...] = (*spark_errors(), KafkaError)
     state, error = "stopped", None
     try:
         for number, unit in enumerate(units):
@@ -103,9 +99,9 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
                 display.show(progress)
                 publisher.publish(job.name, "running", progress)
             results.append(result)
-    except (PySparkException, Py4JError, KafkaError) as failure:
-        state, error = "failed", sentence_of(failure)
-        raise PipelineFailedError(f"{job.name} failed: {error}; Spark's log is {log_path(job)}") from failure
+    except expected as failure:
+        state, error = "failed", failure_sentence(failure)
+        raise PipelineFailedError(f"{job.name} failed: {error}") from failure
     finally:
         publisher.publish(job.name, state, error=error)
         display.close()

@@ -6,13 +6,12 @@ next batch may just have been planned) is done again when it resumes, as after a
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from ottla.common.errors import KafkaError
-from ottla.spark.failures import sentence_of
 from ottla.spark.pipeline.batch_progress import BatchProgress
+from ottla.spark.pipeline.failure import PipelineFailedError, failure_sentence, spark_errors
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.progress_display import ProgressDisplay
 from ottla.spark.pipeline.progress_publisher import ProgressPublisher
@@ -25,12 +24,6 @@ _POLL_S: Final = 0.2
 _STOP_POLL_S: Final = 0.02
 _PATIENCE_S: Final = 120.0
 """How long a stop waits for the batch in flight."""
-
-_JVM_GONE: Final = "Spark's JVM has ended; was it killed, or did it run out of memory?"
-
-
-class PipelineFailedError(KafkaError):
-    """A query of the job failed; the message says which and why."""
 
 
 class Supervisor:
@@ -57,8 +50,6 @@ class Supervisor:
 
         PipelineFailedError if one failed; the others are stopped then, too.
         """
-        from py4j.protocol import Py4JError
-
         self._names = {id(query): query.name for query in queries}
         try:
             while any(query.isActive for query in queries) and not self._stop.wait(_POLL_S):
@@ -68,9 +59,10 @@ class Supervisor:
             self._end(queries)
             self._report(queries)
             self._conclude(queries)
-        except (Py4JError, ConnectionError) as error:
-            self._publish_all(queries, "failed", _JVM_GONE)
-            raise PipelineFailedError(_JVM_GONE) from error
+        except spark_errors() as error:
+            sentence = failure_sentence(error)
+            self._publish_all(queries, "failed", sentence)
+            raise PipelineFailedError(sentence) from error
         finally:
             self._display.close()
             self._publisher.close()
@@ -78,11 +70,11 @@ class Supervisor:
     def _conclude(self, queries: "Sequence[StreamingQuery]") -> None:
         failed = self._failed(queries)
         for query in queries:
-            error = sentence_of(query.exception()) if query in failed else None  # type: ignore[arg-type]
+            error = failure_sentence(query.exception()) if query in failed else None  # type: ignore[arg-type]
             self._publisher.publish(self._names[id(query)], "failed" if error else "stopped", error=error)
         if failed:
             first = failed[0]
-            raise PipelineFailedError(f"{first.name} failed: {sentence_of(first.exception())}")  # type: ignore[arg-type]
+            raise PipelineFailedError(f"{first.name} failed: {failure_sentence(first.exception())}")  # type: ignore[arg-type]
 
     def _publish_all(self, queries: "Sequence[StreamingQuery]", state: str, error: str) -> None:
         for query in queries:
@@ -127,10 +119,16 @@ class Supervisor:
         return -1 if last is None else last.batchId
 
 
-def stop_all(queries: "Sequence[StreamingQuery]") -> None:
-    """Stop what still runs, at once; the JVM may be gone already."""
-    from py4j.protocol import Py4JError
+@contextmanager
+def started_queries() -> "Iterator[list[StreamingQuery]]":
+    """A list for the queries that are started within: at its end what still runs of them is stopped at once.
 
-    with suppress(Py4JError, ConnectionError):
-        for query in queries:
-            query.stop()
+    The JVM may be gone already, which does not hide why they ended.
+    """
+    queries: list[StreamingQuery] = []
+    try:
+        yield queries
+    finally:
+        with suppress(*spark_errors()):
+            for query in queries:
+                query.stop()

@@ -9,14 +9,12 @@ which records those are.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ottla.spark.failures import sentence_of
 from ottla.spark.jars import Say
-from ottla.spark.pipeline.engine import log_path
+from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.record_hash import BUCKETS, SUMS, bucket_sums, hashed
 from ottla.spark.pipeline.sliced_run import RunStore, Unit, run_units
 from ottla.spark.pipeline.stop_request import StopRequest
-from ottla.spark.pipeline.supervisor import PipelineFailedError
 from ottla.spark.pipeline.verify_result import Comparison, Sample, Side, differing, merged, records_in, shown
 from ottla.spark.pipeline.verify_sides import ComparedSide
 
@@ -46,8 +44,6 @@ def verify_on(
     spark: "SparkSession", job: Job, work: Verification, store: RunStore, stop: StopRequest, *, say: Say
 ) -> Comparison | None:
     """Compare; None if a stop was asked for before all was read."""
-    from pyspark.errors import PySparkException
-
     sides = {"left": work.left, "right": work.right}
     plan, resumes = store.settle(work.wanted(), lambda: {name: side.plan(spark) for name, side in sides.items()})
     say(
@@ -72,12 +68,8 @@ def verify_on(
         Side(work.left.what, records_in(left)), Side(work.right.what, records_in(right)), work.parts
     )
     if buckets:
-        try:
+        with failing_as(f"{job.name} failed"):
             comparison = _explained(spark, work, plan, comparison, buckets)
-        except PySparkException as error:
-            raise PipelineFailedError(
-                f"{job.name} failed: {sentence_of(error)}; Spark's log is {log_path(job)}"
-            ) from error
     store.clear()
     return comparison
 
