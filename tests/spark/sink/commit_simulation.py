@@ -117,9 +117,15 @@ class World:
                     assert self.stored[each.transactional_id].status is Status.ABORTED, "only these may be doubled"
                     rows += self.stored[each.transactional_id].rows
                 return self.write(rows.elements())
-            case Sweep(keep):
-                self.time_out(name for name in self.open_names if name not in keep)
         return None
+
+    def fence(self, names: Iterable[str]) -> None:
+        """InitProducerId: aborts what is open; of what has ended the coordinator does not know any more how."""
+        for name in names:
+            if self.stored[name].status is Status.OPEN:
+                self.stored[name].status = Status.ABORTED
+            else:
+                self.stored[name].is_forgotten = True
 
     def end(self, name: str, *, is_commit: bool) -> None:
         """EndTxn: it changes only what is open."""
@@ -144,11 +150,16 @@ class Driver:
         self._world = world
         self._steps = steps
         self._answer: Any = None
+        self._swept: list[str] | None = None
         self.is_done = False
         self.error: KafkaError | None = None
 
     def step(self, ended_of_many: int | None = None) -> None:
-        """One action more. ``ended_of_many``: it crashes in an End after so many transactions."""
+        """One action more, or half of a sweep. ``ended_of_many``: it crashes in an End after so many transactions."""
+        if self._swept is not None:
+            self._world.fence(self._swept)
+            self._swept = None
+            return
         try:
             action = self._steps.send(self._answer)
         except StopIteration:
@@ -161,5 +172,9 @@ class Driver:
             action = End(action.transactions[:ended_of_many], action.is_commit)
             self._world.do(action)
             self.is_done = True
+            return
+        if isinstance(action, Sweep):  # what is listed may end before it is shut out
+            self._swept = [name for name in self._world.open_names if name not in action.keep]
+            self._answer = None
             return
         self._answer = self._world.do(action)

@@ -297,11 +297,12 @@ def test_what_a_description_says() -> None:
 
     states = TransactionState
     assert described(states.ONGOING) is Status.OPEN
-    assert described(states.ONGOING, epoch=4) is Status.ABORTED
-    assert described(states.ONGOING, producer_id=8) is Status.ABORTED
+    assert described(states.ONGOING, epoch=4) is Status.UNKNOWN
+    assert described(states.ONGOING, producer_id=8) is Status.UNKNOWN
+    assert described(states.EMPTY, epoch=4) is Status.UNKNOWN
     for state in (states.PREPARE_COMMIT, states.COMPLETE_COMMIT):
         assert described(state, epoch=4) is Status.COMMITTED
-    for state in (states.PREPARE_ABORT, states.COMPLETE_ABORT, states.EMPTY, states.PREPARE_EPOCH_FENCE):
+    for state in (states.PREPARE_ABORT, states.COMPLETE_ABORT, states.PREPARE_EPOCH_FENCE):
         assert described(state, epoch=4) is Status.ABORTED
     assert status_of(transaction, TransactionalIdNotFoundError("gone")) is Status.UNKNOWN
     with pytest.raises(CoordinatorNotAvailableError):

@@ -6,12 +6,13 @@ import pytest
 
 from ottla.clients.sync import Admin
 from ottla.spark.sink.task_transaction import TaskTransaction
+from tests.clients.admin.waiting import eventually
 from tests.node import Node
 from tests.spark.sink.sink_world import CrashAt, CrashError, Sink
 
 ROWS = [f"row-{number}".encode() for number in range(50)]
 COMMIT_STEPS = ("ReadHistory", "Describe", "Record", "ReadHistory", "End", "Finish", "Sweep")
-REPAIR_STEPS = ("ReadHistory", "End", "Rewrite", "Record", "ReadHistory", "End", "Finish", "Sweep")
+REPAIR_STEPS = ("ReadHistory", "End", "Examine", "Rewrite", "Record", "ReadHistory", "End", "Finish", "Sweep")
 
 
 def restart(sink: Sink, *, batch_id: int = 0, tasks: int = 2) -> None:
@@ -115,10 +116,9 @@ def test_what_was_written_again_is_aborted_as_well(kafka: Node, topic: str) -> N
 
 
 def test_a_transaction_runs_out_of_time_between_decision_and_commit(kafka: Node, topic: str) -> None:
-    sink = Sink(kafka.bootstrap, topic, **{"kafka.transaction.timeout.ms": "1000"})
+    sink = Sink(kafka.bootstrap, topic, **{"kafka.transaction.timeout.ms": "6000"})  # for three tasks and a decision
     crashed_commit(sink, AFTER_RECORD)
-    while sink.open_transactions():
-        pass
+    eventually(lambda: not sink.open_transactions())
     assert sink.committed() == Counter()
     restart(Sink(kafka.bootstrap, topic))  # with more time
     assert_once(sink)

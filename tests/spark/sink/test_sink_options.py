@@ -117,6 +117,9 @@ def test_a_sink_has_a_name() -> None:
         parse_sink_options({**EXACTLY_ONCE, "checkpointLocation": place}).sink_id for place in ("/a", "/a", "/b")
     )
     assert one == same != other
+    for spelling in ("file:/a", "file:///a", "/a/"):
+        assert parse_sink_options({**EXACTLY_ONCE, "checkpointLocation": spelling}).sink_id == one
+    assert parse_sink_options({**EXACTLY_ONCE, "checkpointLocation": "hdfs://h/a"}).sink_id != one
     assert parse_sink_options(EXACTLY_ONCE, write_id="w").sink_id == "ottla-spark-w"
     assert parse_sink_options({**EXACTLY_ONCE, "stateTopic": "s"}, write_id="w").state_topic == "s"
 

@@ -102,6 +102,18 @@ def test_a_new_driver_stops_the_tasks_of_an_old_one_whose_batch_then_fails(kafka
     assert sink.committed() == Counter(ROWS)
 
 
+def test_what_is_committed_is_not_written_again_when_a_rivals_sweep_comes_late(kafka: Node, topic: str) -> None:
+    """It has listed the transactions before they were decided, and shuts their producers out after they have ended."""
+    sink = Sink(kafka.bootstrap, topic)
+    transactions = sink.run_tasks(ROWS, tasks=2)
+    with pytest.raises(CrashError):
+        sink.commit(transactions, crash=CrashAt(AFTER_RECORD))
+    sink.end_some(transactions)
+    sink.fence(transactions)
+    sink.recover()
+    assert sink.committed() == Counter(ROWS)
+
+
 def test_a_batch_that_spark_gives_up_leaves_nothing(kafka: Node, topic: str) -> None:
     sink = Sink(kafka.bootstrap, topic)
     known = sink.run_tasks(ROWS, tasks=2)

@@ -72,7 +72,8 @@ class CommitProtocol:
             raise BatchFailedError(
                 f"Batch {batch_id} cannot be committed: {len(ended)} of its {len(own)} transactions ended before all "
                 f"tasks were done ({ended[0].transactional_id}); if the batch takes longer than "
-                "kafka.transaction.timeout.ms, raise that, or make batches smaller"
+                "kafka.transaction.timeout.ms, raise that, or make batches smaller; if another query writes as "
+                f"{self.sink_id!r}, give each a kafka.transactional.id of its own"
             )
         decision = Decision(self.sink_id, query_id, batch_id, self.new_id(), 1, own)
         yield Record(decision)

@@ -5,6 +5,7 @@ records' time), ``exactlyOnce`` with ``kafka.transactional.id`` (the sink's name
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,7 @@ _EXACTLY_ONCE_DEFAULTS: Final = {
     "max.in.flight.requests.per.connection": "1",
 }
 _ID_LETTERS: Final = 16
+_LOCAL_SCHEME: Final = re.compile("^file:/+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ def _sink_id(options: Options, transactional_id: str, write_id: str | None) -> s
         return transactional_id
     checkpoint = options.text("checkpointLocation")
     if checkpoint:
-        return f"ottla-spark-{hashlib.sha256(checkpoint.encode()).hexdigest()[:_ID_LETTERS]}"
+        place = _LOCAL_SCHEME.sub("/", checkpoint).rstrip("/")  # file:/a, file:///a and /a/ are /a
+        return f"ottla-spark-{hashlib.sha256(place.encode()).hexdigest()[:_ID_LETTERS]}"
     if write_id is not None:
         return f"ottla-spark-{write_id}"
     raise InvalidConfigError(
