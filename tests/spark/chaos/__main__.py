@@ -11,6 +11,7 @@ from random import SystemRandom
 from tests.spark.chaos.session import ChaosSession
 
 CLUSTER = "local-cluster[2,1,600]"
+EVERYTHING = ("worker", "driver", "broker", "executor")
 
 
 def main() -> None:
@@ -34,7 +35,7 @@ def main() -> None:
         exactly_once=not options.at_least_once,
         master=CLUSTER if options.cluster else "local[2,4]",
         say=lambda what: print(f"chaos: {time.monotonic() - started:.0f} s, {what}", flush=True),
-        victims=("worker", "driver", "broker", *(("executor",) if options.cluster else ())),
+        victims=EVERYTHING if options.cluster else tuple(each for each in EVERYTHING if each != "executor"),
     )
     session.run(options.kills)
     shutil.rmtree(scratch)

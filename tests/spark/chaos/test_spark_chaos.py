@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.chaos.__main__ import CLUSTER
+from tests.spark.chaos.__main__ import CLUSTER, EVERYTHING
 from tests.spark.chaos.session import ChaosSession
 
 SEED = 20_261_116
@@ -19,16 +19,10 @@ def test_the_whole_of_spark_is_killed(tmp_path: Path) -> None:
 @pytest.mark.spark_full
 @pytest.mark.parametrize("sink", ["ottla", "delta"])
 def test_thirty_kills(tmp_path: Path, sink: str) -> None:
-    session = ChaosSession(tmp_path, SEED, sink=sink)
+    """Executors in processes of their own, their Python workers, the whole of Spark, and the broker."""
+    session = ChaosSession(tmp_path, SEED, sink=sink, master=CLUSTER, victims=EVERYTHING)
     session.run(30)
-    assert set(session.killed) == {"worker", "driver", "broker"}
-
-
-@pytest.mark.spark_full
-def test_executors_of_a_cluster_are_killed(tmp_path: Path) -> None:
-    session = ChaosSession(tmp_path, SEED, master=CLUSTER, victims=("executor", "worker", "broker"))
-    session.run(10)
-    assert session.killed["executor"]
+    assert set(session.killed) == set(EVERYTHING)
 
 
 @pytest.mark.spark_full
