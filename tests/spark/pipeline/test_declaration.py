@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.spark.pipeline import Json, Pipeline, Raw, Table, Topic, pipeline
+from ottla.spark.pipeline import Json, Pipeline, Table, Topic, pipeline
 from ottla.spark.pipeline.declaration import DeclarationError
 from ottla.spark.pipeline.declared_checks import packages_of
-from ottla.spark.pipeline.letter_boxes import letter_boxes
 from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 
 CLICKS = Topic("clicks", Json("user string"))
@@ -43,14 +42,6 @@ def test_a_declared_pipeline_is_still_its_function() -> None:
 def test_what_cannot_be_meant_is_refused_at_once(more: dict[str, object], words: str) -> None:
     with pytest.raises(DeclarationError, match=words):
         declared(**more)
-
-
-def test_pipelines_that_read_a_topic_alike_share_its_dead_letters() -> None:
-    one, two = declared(dead_letters="bad", name="one"), declared(dead_letters="bad", name="two")
-    other = declared(source=Topic("clicks", Json("user int")), dead_letters="bad", name="other")
-    raw = declared(source=Topic("clicks", Raw()), dead_letters="bad", name="raw")
-    boxes = letter_boxes([one, two, other, raw, declared(name="strict")])
-    assert [box.name for box in boxes] == ["one.dead-letters.clicks", "other.dead-letters.clicks"]
 
 
 def test_only_what_is_needed_is_fetched() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,9 +36,9 @@ def doubled(source: str, sink: str, dead_letters: str | None) -> Pipeline:
     return twice
 
 
-def run(spark: "SparkSession", declared: Pipeline, job: Job) -> None:
-    check_declared([declared], job, say=LINES.append)
-    run_on(spark, [declared], job, StopRequest(), say=LINES.append)
+def run(spark: "SparkSession", job: Job, *declared: Pipeline) -> None:
+    check_declared(declared, job, say=LINES.append)
+    run_on(spark, declared, job, StopRequest(), say=LINES.append)
 
 
 def test_good_records_go_on_and_bad_ones_become_dead_letters_each_once(
@@ -46,9 +47,9 @@ def test_good_records_go_on_and_bad_ones_become_dead_letters_each_once(
     declared = doubled("numbers", "doubled", "numbers.dead")
     bad = [b"no json", value("ann", "seven"), value(None, 1), b"\xff\xfe"]
     fill("numbers", value("ann", 1), value("bob", 2), *bad, key=b"k")
-    run(spark, declared, job)
+    run(spark, job, declared)
     fill("numbers", value("cyd", 3), b"{", key=b"k")
-    run(spark, declared, job)
+    run(spark, job, declared)
     servers = job.bootstrap_servers
 
     out = read_topic(servers, "doubled")
@@ -64,6 +65,7 @@ def test_good_records_go_on_and_bad_ones_become_dead_letters_each_once(
     assert told[b"{"]["ottla.topic"] == b"numbers"
     assert (told[b"{"]["ottla.partition"], told[b"{"]["ottla.offset"]) == (b"1", b"3")
     assert told[b"{"]["trace"] == b"1"
+    assert told[b"{"]["ottla.pipeline"] == job.name.encode()
     assert {letter.key for letter in letters} == {b"k"}
 
     progress = [json.loads(record.value) for record in read_topic(servers, PROGRESS_TOPIC)]
@@ -73,12 +75,31 @@ def test_good_records_go_on_and_bad_ones_become_dead_letters_each_once(
     assert mine[-1]["lag"] == 0
 
 
+def test_dead_letters_go_on_whichever_pipelines_of_a_file_are_run(spark: "SparkSession", job: Job, fill: Fill) -> None:
+    first = doubled("shared", "shared.first", "shared.dead")
+    second = replace(first, name="second", sink=Topic("shared.second", key="user"))
+    fill("shared", value("ann", 1), b"one")
+    run(spark, job, first, second)
+    fill("shared", value("bob", 2), b"two")
+    run(spark, job, second)
+    fill("shared", value("cyd", 3), b"three")
+    run(spark, job, replace(second, name="third"), first)
+    letters = read_topic(job.bootstrap_servers, "shared.dead")
+    assert sorted(letter.value for letter in letters) == [b"one", b"three", b"two"]
+
+    progress = [json.loads(record.value) for record in read_topic(job.bootstrap_servers, PROGRESS_TOPIC)]
+    queries = {each["query"] for each in progress if each["pipeline"] == job.name}
+    (box,) = queries - {"twice", "second", "third"}
+    assert box.startswith("shared.dead-letters.")
+    assert (Path(job.checkpoint_path) / box).is_dir()
+
+
 def test_without_dead_letters_a_bad_record_stops_the_pipeline_before_anything_is_written(
     spark: "SparkSession", job: Job, fill: Fill
 ) -> None:
     fill("strict", value("ann", 1), b"oops")
     with pytest.raises(PipelineFailedError, match="twice failed: record strict-1 at offset 0 cannot be read: "):
-        run(spark, doubled("strict", "strict.out", None), job)
+        run(spark, job, doubled("strict", "strict.out", None))
     assert read_topic(job.bootstrap_servers, "strict.out") == []
 
 
@@ -86,13 +107,13 @@ def test_what_spark_cannot_do_is_told_before_a_query_runs(spark: "SparkSession",
     fill("there", value("ann", 1))
     spoilt = replace(doubled("there", "there.out", None), function=lambda frame: frame.select("usr"))
     with pytest.raises(PipelineFailedError, match=r"pipeline twice cannot start: .*`usr`.* Did you mean"):
-        run(spark, spoilt, job)
+        run(spark, job, spoilt)
     with pytest.raises(SchemaError, match="pipeline twice, topic there: the schema 'user strng' cannot be read"):
-        run(spark, replace(doubled("there", "x", None), sources=(Topic("there", Json("user strng")),)), job)
+        run(spark, job, replace(doubled("there", "x", None), sources=(Topic("there", Json("user strng")),)))
     from ottla.spark.pipeline.declaration import DeclarationError
 
     with pytest.raises(DeclarationError, match="the key of its sink, nobody, is not among user, n, kafka_offset"):
-        run(spark, replace(doubled("there", "x", None), sink=Topic("x", key="nobody")), job)
+        run(spark, job, replace(doubled("there", "x", None), sink=Topic("x", key="nobody")))
     assert not spark.streams.active
 
 

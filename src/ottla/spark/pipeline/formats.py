@@ -69,6 +69,11 @@ class Json:
         """The schema as Spark's type; SchemaError if it cannot be read, or if there is none."""
         return struct_of(self.schema)
 
+    def identity(self) -> list[str]:
+        """What makes two of them read alike, as far as it is seen without Spark."""
+        given = self.schema or ""
+        return [self.name, _on_one_line(given) if isinstance(given, str) else given.json()]
+
 
 @dataclass(frozen=True, slots=True)
 class Avro:
@@ -92,6 +97,10 @@ class Avro:
         batches = AvroBatches(self.schema, to_arrow_type(result, timezone="UTC"), confluent=self.confluent)
         both = arrow_udf(batches, result, ArrowUDFType.SCALAR)(value)
         return Parsed(both["value"], both["error"])
+
+    def identity(self) -> list[str]:
+        """What makes two of them read alike."""
+        return [self.name, _on_one_line(self.schema), "confluent" if self.confluent else "plain"]
 
     def check(self) -> None:
         """SchemaError if the schema cannot be read."""
@@ -122,6 +131,10 @@ def struct_of(schema: "str | StructType | None") -> "StructType":
     if not isinstance(read, StructType):
         raise SchemaError(f"the schema {schema!r} has no fields: for example 'user string, at timestamp'")
     return read
+
+
+def _on_one_line(schema: str) -> str:
+    return " ".join(schema.split())
 
 
 def _first_line(error: BaseException) -> str:
