@@ -73,7 +73,7 @@ def test_raw_records_land_in_parquet_and_files_of_a_killed_run_are_swept(
 ) -> None:
     path = tmp_path / "table"
     landing = landing_of(path, "to-parquet", "parquet", value="raw", partition_by="hour")
-    fill("to-parquet", b"a", None, b"\xff", b"b")
+    fill("to-parquet", b"a", None, b"\xff", b"")
     land(spark, job, landing, path)
     found = next(path.rglob("part-*.parquet"))
     left = found.with_name("part-00099-left-behind.snappy.parquet")
@@ -84,7 +84,7 @@ def test_raw_records_land_in_parquet_and_files_of_a_killed_run_are_swept(
     assert not left.exists()
     rows = spark.read.parquet(str(path)).collect()
     assert sorted((bytes(row.value) if row.value is not None else b"-") for row in rows) == [
-        *(b"-", b"a", b"b", b"c", b"\xff")
+        *(b"", b"-", b"a", b"c", b"\xff")
     ]
     assert {next(header.key for header in row.kafka_headers) for row in rows} == {"trace"}
     # Readers that know nothing of Spark's log see the same.
@@ -92,6 +92,23 @@ def test_raw_records_land_in_parquet_and_files_of_a_killed_run_are_swept(
 
     files = [str(each) for each in path.rglob("*.parquet")]
     assert pyarrow.dataset.dataset(files).count_rows() == 5
+
+
+def test_json_lands_without_a_value_but_not_with_a_blank_one(
+    spark: "SparkSession", job: Job, fill: Fill, tmp_path: Path
+) -> None:
+    path = tmp_path / "table"
+    fill("blank-values", value(1), None, b"", b"{}", b" ", key=b"k")
+    land(spark, job, landing_of(path, "blank-values", "parquet"), path)
+    rows = spark.read.parquet(str(path)).collect()
+    assert sorted(((row.n, row.at is None, bytes(row.kafka_key)) for row in rows), key=str) == [
+        *((1, False, b"k"), (None, True, b"k"), (None, True, b"k"))
+    ]
+    dead = read_topic(job.bootstrap_servers, "blank-values.dead")
+    assert {letter.value: dict(letter.headers)["ottla.error"] for letter in dead} == {
+        b"": b"the value is not JSON",
+        b" ": b"the value is not JSON",
+    }
 
 
 def test_what_cannot_be_landed_is_refused_and_leaves_nothing(
@@ -121,7 +138,7 @@ def test_avro_lands_and_what_is_not_of_its_schema_does_not(
     fields = [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}]
     schema = json.dumps({"type": "record", "name": "thing", "fields": fields})
     framed = [b"\0\0\0\0\7\2\2\4n1", b"\0\0\0\0\7\4\0", None]
-    bad = [b"\1\0\0\0\7\2\0", b"\0\0\0\0\7\2\2\xff"]
+    bad = [b"\1\0\0\0\7\2\0", b"\0\0\0\0\7\2\2\xff", b"", b"\0\0\0\0\7"]
     fill("framed", *framed, *bad)
     path = tmp_path / "table"
     land(spark, job, landing_of(path, "framed", "parquet", value="avro", schema=schema, confluent=True), path)
@@ -132,6 +149,8 @@ def test_avro_lands_and_what_is_not_of_its_schema_does_not(
     assert {letter.value: dict(letter.headers)["ottla.error"] for letter in dead} == {
         bad[0]: b"the value does not begin with a schema's id",
         bad[1]: b"the value ends too early for the Avro schema",
+        bad[2]: b"the value does not begin with a schema's id",
+        bad[3]: b"the value ends too early for the Avro schema",
     }
     other = tmp_path / "other"
     with pytest.raises(SchemaError, match="the Avro schema is not JSON"):

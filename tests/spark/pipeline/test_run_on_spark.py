@@ -94,6 +94,29 @@ def test_dead_letters_go_on_whichever_pipelines_of_a_file_are_run(spark: "SparkS
     assert (Path(job.checkpoint_path) / box).is_dir()
 
 
+def test_records_without_a_value_are_rows_without_fields_and_blank_values_are_bad(
+    spark: "SparkSession", job: Job, fill: Fill
+) -> None:
+    optional = Topic("blank", Json("user string, n bigint"))
+    declared = replace(doubled("blank", "blank.out", "blank.dead"), sources=(optional,))
+    fill("blank", None, b"", b"{}", b" \n", b"null", b"[]")
+    run(spark, job, declared)
+    out = read_topic(job.bootstrap_servers, "blank.out")
+    assert sorted(record.value for record in out) == [b'{"kafka_offset":0}', b'{"kafka_offset":1}']
+    letters = read_topic(job.bootstrap_servers, "blank.dead")
+    no_json, no_object = b"the value is not JSON", b"the value does not fit the schema struct<user:string,n:bigint>"
+    assert {letter.value: dict(letter.headers)["ottla.error"] for letter in letters} == {
+        **{b"": no_json, b" \n": no_json},
+        **{b"null": no_object, b"[]": no_object},
+    }
+    # Where a field has to be there, a record needs a value.
+    run(spark, job, replace(doubled("blank", "blank.out", "blank.strict"), name="strict"))
+    strict = {letter.value: dict(letter.headers) for letter in read_topic(job.bootstrap_servers, "blank.strict")}
+    assert set(strict) == {None, b"", b"{}", b" \n", b"null", b"[]"}
+    assert strict[None]["ottla.error"] == b"the field user is missing"
+    assert strict[b""]["ottla.error"] == no_json
+
+
 def test_without_dead_letters_a_bad_record_stops_the_pipeline_before_anything_is_written(
     spark: "SparkSession", job: Job, fill: Fill
 ) -> None:

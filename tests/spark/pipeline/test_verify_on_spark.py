@@ -12,6 +12,7 @@ from ottla.clients.sync import Producer
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.land import land_on
 from ottla.spark.pipeline.landing import Landing
+from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_mapping import MappingError, RecordMapping
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -128,6 +129,40 @@ def test_a_landed_table_is_compared_as_it_was_landed(
     found = compare(spark, again, request)
     assert (found.only_left, found.only_right) == (1, 0)
     assert found.samples[0].value == '{"n":7}'
+
+
+@pytest.mark.parametrize(("value", "landed"), [("raw", [None, b"", b"{}"]), ("json", [None, b"{}", b'{"n": null}'])])
+def test_records_without_a_value_that_landed_are_the_same(
+    spark: "SparkSession", job: Job, broker: Broker, tmp_path: Path, value: str, landed: list[bytes | None]
+) -> None:
+    topic, path = f"without-{value}", tmp_path / "table"
+    send(broker.bootstrap_servers, topic, [(b"k", each, None) for each in [b'{"n":1}', *landed]])
+    landing = Landing(topic, "parquet", value, "none", None, f"{path}/_ottla/checkpoint")
+    arguments: dict[str, Any] = {"options": {}, "dead_letters": None, "every": "1 second"}
+    land_on(spark, job, landing, str(path), StopRequest(), say=SAID.append, **arguments)
+    again = replace(job, checkpoint=str(tmp_path / "verify"))
+    request = VerifyRequest(topic, table=TableSource(str(path)))
+    found = compare(spark, again, request)
+    assert found.is_same, found.lines()
+    assert found.left.records == 4
+    send(broker.bootstrap_servers, topic, [(b"k", None, None)])
+    found = compare(spark, again, request)
+    assert (found.only_left, found.only_right) == (1, 0)
+
+
+def test_bad_values_are_only_in_the_topic_as_they_are(
+    spark: "SparkSession", job: Job, broker: Broker, tmp_path: Path
+) -> None:
+    path, bad = tmp_path / "table", [b"", b"text", b'{"n":"one"}']
+    send(broker.bootstrap_servers, "with-bad", [(b"k", each, None) for each in [b'{"n":1}', None, *bad]])
+    check_topics(job, reads=["with-bad"], writes=["with-bad.dead"], say=SAID.append)
+    landing = Landing("with-bad", "parquet", "json", "none", None, f"{path}/_ottla/checkpoint", schema="n bigint")
+    arguments: dict[str, Any] = {"options": {}, "dead_letters": "with-bad.dead", "every": "1 second"}
+    land_on(spark, job, landing, str(path), StopRequest(), say=SAID.append, **arguments)
+    again = replace(job, checkpoint=str(tmp_path / "verify"))
+    found = compare(spark, again, VerifyRequest("with-bad", table=TableSource(str(path))))
+    assert (found.only_left, found.only_right) == (3, 0)
+    assert {sample.value for sample in found.samples} == {each.decode() for each in bad}
 
 
 def test_an_empty_topic_lacks_everything(spark: "SparkSession", job: Job, broker: Broker) -> None:

@@ -40,7 +40,8 @@ class Raw:
 class Json:
     """JSON objects; ``schema`` is Spark's (``"user string not null, at timestamp"``, or a schema as JSON).
 
-    A field that is NOT NULL in it has to be there. Without a schema, as for a sink, any object will do.
+    A field that is NOT NULL in it has to be there. A record without a value has no fields; an empty or blank value is
+    bad. Without a schema, as for a sink, any object will do.
     """
 
     schema: "str | StructType | None" = None
@@ -59,7 +60,8 @@ class Json:
         why = f.when(f.try_parse_json(text).isNull(), f.lit("the value is not JSON")).otherwise(
             f.lit(f"the value does not fit the schema {schema.simpleString()}")
         )
-        error = f.when(read[_CORRUPT].isNotNull(), why)
+        is_blank = value.isNotNull() & read.isNull()  # Spark takes it for a value that is not there
+        error = f.when(read[_CORRUPT].isNotNull() | is_blank, why)
         for each in schema.fields:
             if not each.nullable:
                 error = error.when(read[each.name].isNull(), f.lit(f"the field {each.name} is missing"))

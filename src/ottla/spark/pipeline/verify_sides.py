@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
 
 from ottla.spark.pipeline.cluster_topics import spans_of
-from ottla.spark.pipeline.formats import struct_of
+from ottla.spark.pipeline.formats import Json, struct_of
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing
@@ -16,7 +16,7 @@ from ottla.spark.pipeline.table_reading import TableSource, read_table
 from ottla.spark.pipeline.topic_slices import TopicSlice, parse_spans, slices_of, spans_document
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Document = dict[str, Any]
 _UNITS: Final = 16
@@ -51,7 +51,10 @@ class ComparedSide(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicSide:
-    """A topic; ``json_schema`` has its values read by that schema and written again, to compare them with a table's."""
+    """A topic; ``json_schema`` has its values read by that schema and written again, to compare them with a table's.
+
+    A value that cannot be read so is compared as it is: it is in no table.
+    """
 
     job: Job
     topic: str
@@ -98,8 +101,7 @@ class TopicSide:
             return spark.createDataFrame([], _EMPTY)
         frame = read_slice(spark, self.job, part, "key,value,partition,offset,timestamp,headers")
         if self.json_schema is not None:
-            read = f.from_json(f.col("value").cast("string"), struct_of(self.json_schema))
-            frame = frame.withColumn("value", f.to_json(read).cast("binary"))
+            frame = frame.withColumn("value", _landed_value(self.json_schema))
         place = f.format_string("partition %d offset %d", f.col("partition"), f.col("offset"))
         return frame.withColumn("place", place)
 
@@ -169,6 +171,18 @@ def read_slice(spark: "SparkSession", job: Job, part: TopicSlice, columns: str) 
     tasks = {"minPartitions": str(spark.sparkContext.defaultParallelism)}
     options = {**job.read_options(), **part.options(), **tasks, "columns": columns}
     return spark.read.format("ottla").options(**options).load()
+
+
+def _landed_value(json_schema: str) -> "Column":
+    """The column ``value`` as a row of the landed table gives it back; a bad value, which did not land, as it is.
+
+    A row does not tell a record without a value from one without fields: both are an empty object.
+    """
+    from pyspark.sql import functions as f
+
+    parsed = Json(json_schema).parsed(f.col("value"))
+    row = f.coalesce(f.to_json(parsed.value), f.lit("{}")).cast("binary")
+    return f.when(parsed.error.isNull(), row).otherwise(f.col("value"))
 
 
 def landed_sides(spark: "SparkSession", topic: TopicSide, table: TableSource) -> tuple[TopicSide, TableSide] | None:
