@@ -86,3 +86,24 @@ def test_whatever_else_a_command_asks_of_spark_says_so_and_names_the_log(
         spark_of(job, say=silent),
     ):
         call()
+
+
+def test_py4j_does_not_log_how_it_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from py4j.java_gateway import GatewayClient
+
+    class Connection:
+        send_command = cut_off
+
+        def close(self, _reset: bool) -> None: ...
+
+    class Client(GatewayClient):  # type: ignore[misc]
+        def _get_connection(self) -> Connection:
+            return Connection()
+
+    monkeypatch.setattr(engine, "spark_session", lambda *_, **__: Client())
+    monkeypatch.setattr(engine, "_stop", lambda _: None)
+    with spark_of(Job("job", {}, log=str(tmp_path / "spark.log")), say=silent) as client:
+        client.send_command("x", retry=False)  # type: ignore[attr-defined]
+    assert not caplog.records

@@ -3,6 +3,7 @@
 What Spark raises meanwhile leaves here as one sentence that names that file.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,12 +32,27 @@ def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[S
         conf = {**default_settings(job), **job.conf}
         session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
         try:
-            with failing_as(f"{job.name} failed"):
+            with _without_py4j_traces(), failing_as(f"{job.name} failed"):
                 yield session
         except PipelineFailedError as error:
             raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
         finally:
             _stop(session)
+
+
+@contextmanager
+def _without_py4j_traces() -> Iterator[None]:
+    """Py4J tells the root of all loggers how it lost the JVM, with a traceback; here that is a sentence."""
+    root = logging.getLogger()
+    root.addFilter(_is_not_of_py4j)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
 
 
 def _stop(session: "SparkSession") -> None:
