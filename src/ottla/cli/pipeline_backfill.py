@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch-bytes", type=int, default=256 * 1024 * 1024, metavar="N", help="of files in a batch, about (256 MiB)"
     )
-    add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory", once=False)
+    add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory", once=False, reads_topics=False)
 
 
 def run(options: argparse.Namespace) -> int:

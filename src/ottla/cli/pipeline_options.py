@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
-def add_job(parser: argparse.ArgumentParser, *, checkpoint: str | None = None, once: bool = True) -> None:
+def add_job(
+    parser: argparse.ArgumentParser, *, checkpoint: str | None = None, once: bool = True, reads_topics: bool = True
+) -> None:
     """Add the common options; ``checkpoint`` says where it is by default, None that the command has none.
 
     ``once`` is for commands that go on until they are stopped: it lets them end when all is done that is there.
+    ``reads_topics`` is for those that may find records gone.
     """
     add_connection(parser)
     parser.add_argument("--name", metavar="NAME", help="what the pipeline is called in its progress and in Spark")
@@ -36,6 +39,13 @@ def add_job(parser: argparse.ArgumentParser, *, checkpoint: str | None = None, o
         )
     if once:
         parser.add_argument("--once", action="store_true", help="end when all is done that is there now")
+    if reads_topics:
+        parser.add_argument(
+            "--skip-lost",
+            action="store_true",
+            help="pass over records that are gone before they were read, with a warning in Spark's log, instead of "
+            "failing",
+        )
     parser.add_argument(
         "--progress-topic",
         metavar="TOPIC",
@@ -63,6 +73,7 @@ def job_of(options: argparse.Namespace, default_name: str) -> "Job":
         checkpoint=absolute(getattr(options, "checkpoint", None)),
         progress_topic=progress_topic or None,
         once=getattr(options, "once", False),
+        skip_lost=getattr(options, "skip_lost", False),
         log=options.log,
     )
 

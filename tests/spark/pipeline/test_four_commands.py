@@ -22,6 +22,7 @@ SERVERS = ("--bootstrap-server", "127.0.0.1:1")
         (["backfill", "--table", "d"], 'Missing required argument "[topic]"'),
         (["backfill", "--table", "d", "--topic", "t", "--header", "x"], "--header takes NAME=SOMETHING, not 'x'"),
         (["backfill", "--table", "d", "--topic", "t", "--option", "=x"], "--option takes NAME=SOMETHING"),
+        (["backfill", "--table", "d", "--topic", "t", "--skip-lost"], "unrecognized arguments: --skip-lost"),
         (["mirror"], 'Missing required argument "[topic]"'),
         (["mirror", "--topic", "a,b", "--to", "c"], "--to names the copy of a single topic"),
         (["mirror", "--topic", "a"], "topic a would be mirrored to a, which is read, too"),
@@ -77,12 +78,14 @@ def test_the_options_of_a_mirror_arrive(monkeypatch: pytest.MonkeyPatch, tmp_pat
     properties = tmp_path / "there.properties"
     properties.write_text("bootstrap.servers=there:9092\nsecurity.protocol=SASL_SSL\n")
     line = ["--topic", "a,b", "--prefix", "copy.", "--to-command-config", str(properties), "--no-timestamps", "--once"]
+    line.append("--skip-lost")
     assert main(["pipeline", "mirror", *SERVERS, *line, "--max-offsets", "5", "--from", "latest"]) == 7
     ((job, work),) = seen
     assert work.names == {"a": "copy.a", "b": "copy.b"}
     assert work.target.client == {"bootstrap.servers": "there:9092", "security.protocol": "SASL_SSL"}
     assert (work.keeps_partitions, work.keeps_timestamps, work.max_offsets) == (True, False, 5)
     assert (job.once, job.name, work.starting_offsets) == (True, "mirror-a", "latest")
+    assert job.read_options()["failOnDataLoss"] == "false"
     assert isinstance(work, Mirror)
 
 

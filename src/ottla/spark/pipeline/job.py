@@ -28,6 +28,8 @@ class Job:
     checkpoint: str | None = None
     progress_topic: str | None = PROGRESS_TOPIC
     once: bool = False
+    skip_lost: bool = False
+    """Records that are gone before they were read are passed over; else they end the run."""
     log: str | None = None
     """The file that takes what the JVM prints; without it one in the user's cache is made."""
 
@@ -65,7 +67,8 @@ class Job:
         Only what is committed is read, unless the properties say otherwise.
         """
         properties = {"isolation.level": "read_committed", **self.consumer_properties()}
-        return {f"kafka.{key}": value for key, value in properties.items()}
+        options = {f"kafka.{key}": value for key, value in properties.items()}
+        return {**options, "failOnDataLoss": "false"} if self.skip_lost else options
 
     def write_options(self) -> dict[str, str]:
         """What ``df.write.format("ottla")`` is told of the cluster."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.common.errors import KafkaError
 from ottla.spark.pipeline.batch_progress import BatchProgress
-from ottla.spark.pipeline.failure import PipelineFailedError, failure_sentence, spark_errors
+from ottla.spark.pipeline.failure import PipelineFailedError, failure_sentence, is_gone, spark_errors
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.progress_display import ProgressDisplay
@@ -34,7 +34,7 @@ class Unit(NamedTuple):
 class RunStore:
     """The plan of a run and the results of its units, in a directory of the checkpoint's file system.
 
-    No plan → ``settle`` writes one → results are added → ``clear`` when the run is done.
+    No plan → ``settle`` writes one → results are added → ``clear`` when the run is done, or can never be done.
     """
 
     def __init__(self, spark: "SparkSession", path: str) -> None:
@@ -100,13 +100,23 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
                 publisher.publish(job.name, "running", progress)
             results.append(result)
     except expected as failure:
-        state, error = "failed", failure_sentence(failure)
-        raise PipelineFailedError(f"{job.name} failed: {error}") from failure
+        failed = failed_run(job, store, failure)
+        state, error = "failed", str(failed)
+        raise failed from failure
     finally:
         publisher.publish(job.name, state, error=error)
         display.close()
         publisher.close()
     return results
+
+
+def failed_run(job: Job, store: RunStore, failure: BaseException) -> PipelineFailedError:
+    """What to raise for the failure. A plan whose records are gone is cleared: no later run could follow it."""
+    sentence = f"{job.name} failed: {failure_sentence(failure)}"
+    if is_gone(failure):
+        store.clear()
+        sentence += "; what this run has done is forgotten, so that the next begins afresh"
+    return PipelineFailedError(sentence)
 
 
 def _progress(query: str, number: int, began: datetime, done: tuple[int, int], seconds: float) -> BatchProgress:

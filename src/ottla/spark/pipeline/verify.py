@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.spark.jars import Say
-from ottla.spark.pipeline.failure import failing_as
+from ottla.spark.pipeline.failure import spark_errors
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.record_hash import BUCKETS, SUMS, bucket_sums, hashed
-from ottla.spark.pipeline.sliced_run import RunStore, Unit, run_units
+from ottla.spark.pipeline.sliced_run import RunStore, Unit, failed_run, run_units
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.verify_result import Comparison, Sample, Side, differing, merged, records_in, shown
 from ottla.spark.pipeline.verify_sides import ComparedSide
@@ -68,8 +68,10 @@ def verify_on(
         Side(work.left.what, records_in(left)), Side(work.right.what, records_in(right)), work.parts
     )
     if buckets:
-        with failing_as(f"{job.name} failed"):
+        try:
             comparison = _explained(spark, work, plan, comparison, buckets)
+        except spark_errors() as error:
+            raise failed_run(job, store, error) from error
     store.clear()
     return comparison
 
