@@ -1,7 +1,7 @@
 """The server.properties of a single node on loopback, read alike by Apache's broker and by Ottla."""
 
 import socket
-from contextlib import ExitStack
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +13,27 @@ class Ports(NamedTuple):
     controller: int
 
 
+_held: list[socket.socket] = []
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on. On Linux nobody else is given it while this process lives."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port: int = held.getsockname()[1]
+    if sys.platform == "linux":
+        # Servers, which ask for SO_REUSEADDR too, may listen beside a socket that does not. Else the port would be
+        # anybody's, client's or server's, until a node has started, and again whenever a test has killed it.
+        _held.append(held)
+    else:
+        held.close()
+    return port
+
+
 def free_ports() -> Ports:
-    """Return two ports that nobody listens on."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in Ports._fields]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))
+    """Return a node's ports, as ``free_port`` does."""
+    return Ports(free_port(), free_port())
 
 
 def server_properties(log_dir: Path, ports: Ports) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """ACLs, quotas, SCRAM credentials, tokens and reassignments, which Ottla's broker does not have yet, on Apache."""
 
-import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -42,7 +41,7 @@ from ottla.clients.errors import (
     UnsupportedByAuthenticationError,
 )
 from ottla.clients.sync.admin import Admin
-from tests.apache.properties import free_ports
+from tests.apache.properties import free_port, free_ports
 from tests.clients.admin.waiting import attempts, create
 from tests.node import Node
 from tests.oracle import Oracle
@@ -63,9 +62,7 @@ _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 @pytest.fixture(scope="module")
 def sasl() -> str:
     """The address of the broker's listener on which people log in."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{held.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
 """Apache Kafka with a listener for each way to be safe, and for some ways to go wrong."""
 
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.apache.broker import ApacheBroker
-from tests.apache.properties import free_ports
+from tests.apache.properties import free_port, free_ports
 from tests.clients.security.certificates import Authority, Certificate
 from tests.oracle import Oracle
 
@@ -55,7 +54,7 @@ def secured_broker(oracle: Oracle, directory: Path) -> Iterator[SecuredBroker]:
         "EXPIRED": authority.sign("expired", days=-1),
         "ELSEWHERE": authority.sign("elsewhere", "DNS:elsewhere.example"),
     }
-    main, ports = free_ports(), _ports()
+    main, ports = free_ports(), {name: free_port() for name in _LISTENERS}
     properties = _properties(ports, main.broker, main.controller)
     for listener, certificate in certificates.items():
         prefix = f"listener.name.{listener.lower()}.ssl"
@@ -69,16 +68,6 @@ def secured_broker(oracle: Oracle, directory: Path) -> Iterator[SecuredBroker]:
     with oracle.broker(directory / "broker", properties, main) as broker:
         _add_user(oracle, broker)
         yield SecuredBroker(broker, ports | {"PLAINTEXT": main.broker}, authority, authority.sign("client"))
-
-
-def _ports() -> dict[str, int]:
-    with ExitStack() as held:
-        ports = {}
-        for name in _LISTENERS:
-            each = held.enter_context(socket.socket())
-            each.bind(("127.0.0.1", 0))
-            ports[name] = each.getsockname()[1]
-        return ports
 
 
 def _properties(ports: dict[str, int], broker_port: int, controller_port: int) -> dict[str, str]:
