@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from tests.apache.jvm import Finished
-from tests.cli.terminal import BOUND_S, Piped, command, run_piped
+from tests.cli.terminal import BOUND_S, Piped, command, heed_ctrl_c, run_piped
 from tests.oracle import Oracle
 
 _TOOLS = "org.apache.kafka.tools"
@@ -57,7 +57,11 @@ class Streams:
 def signalled(*arguments: str, number: signal.Signals, after: Callable[[str], bool]) -> Piped:
     """Run our command, and send it a signal when it has printed what ``after`` waits for."""
     process = subprocess.Popen(
-        command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command(*arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
     )
     assert process.stdout is not None
     assert process.stderr is not None

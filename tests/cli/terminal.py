@@ -70,10 +70,15 @@ def run_inside(*arguments: str) -> Piped:
     return Piped(code, out.getvalue(), err.getvalue())
 
 
-def _sit_down() -> None:
-    """Make the terminal this process's own, where Ctrl-C counts: tests in the background of a shell ignore SIGINT."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def heed_ctrl_c() -> None:
+    """Let SIGINT count in a process that is about to start: tests in the background of a shell ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _sit_down() -> None:
+    """Make the terminal this process's own."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    heed_ctrl_c()
 
 
 def run_in_terminal(

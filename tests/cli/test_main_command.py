@@ -14,7 +14,7 @@ from ottla import __version__
 from ottla.cli import errors
 from ottla.cli.main import COMMANDS, GROUPS, main
 from ottla.common.errors import ApiError, InvalidConfigError
-from tests.cli.terminal import command, run_in_terminal, run_piped
+from tests.cli.terminal import command, heed_ctrl_c, run_in_terminal, run_piped
 from tests.node import Node
 
 HEAVY = ("rich", "numpy", "pyarrow", "ssl", "numba", "asyncio", "ottla.protocol.messages", "ottla.server")
@@ -194,7 +194,10 @@ def test_waiting_is_shown_at_a_terminal_and_ctrl_c_is_quiet(silent_server: str) 
 
 def test_ctrl_c_in_a_script_is_quiet(silent_server: str) -> None:
     process = subprocess.Popen(
-        command("topics", "--list", "--bootstrap-server", silent_server), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("topics", "--list", "--bootstrap-server", silent_server),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
     )
     while not _is_connected(silent_server):
         assert process.poll() is None

@@ -13,6 +13,7 @@ import pytest
 from ottla.clients.errors import ClientClosedError, IllegalStateError
 from ottla.clients.sync.runner import Runner
 from ottla.runtime.loop_thread import LoopTask
+from tests.cli.terminal import heed_ctrl_c
 
 PATIENCE_S = 30
 
@@ -107,7 +108,9 @@ runner.close()
 
 
 def test_an_interrupt_cancels_the_call_and_leaves_the_client_usable() -> None:
-    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "working\n"
         process.send_signal(signal.SIGINT)
