@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from tests.cli.streams import Streams, signalled
 from tests.cli.terminal import command, run_in_terminal, run_piped
+from tests.clients.admin.waiting import attempts
 from tests.node import Node
 
 TOPIC = "shown"
@@ -171,13 +172,15 @@ def test_offsets_of_groups(kafka: Node, topic: str) -> None:
     read = run_piped("console-consumer", "--topic", topic, *server, "--group", f"{topic}-g", "--from-beginning",
                      "--max-messages", "1", "--timeout-ms", "20000")  # fmt: skip
     assert read.stdout == "x\n"
-    offsets = run_piped(
-        "console-consumer", "--topic", "__consumer_offsets", *server, "--from-beginning", "--timeout-ms", "2000",
-        "--command-property", "exclude.internal.topics=false",
-        "--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
-    )  # fmt: skip
-    assert offsets.code == 0, offsets.stderr
-    assert f'"group":"{topic}-g","topic":"{topic}"' in offsets.stdout
+    for _ in attempts("Reading the offsets"):  # the time for the first record may be over before it comes
+        offsets = run_piped(
+            "console-consumer", "--topic", "__consumer_offsets", *server, "--from-beginning", "--timeout-ms", "2000",
+            "--command-property", "exclude.internal.topics=false",
+            "--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
+        )  # fmt: skip
+        assert offsets.code == 0, offsets.stderr
+        if f'"group":"{topic}-g","topic":"{topic}"' in offsets.stdout:
+            break
 
 
 def test_unknown_formatters_and_codes(kafka: Node) -> None:

@@ -156,7 +156,7 @@ def test_a_partition_without_a_leader_is_waited_for_in_vain() -> None:
     async def test() -> None:
         async with brokers(1, lambda _, request: offsets(request)) as (scripted, admin):
             scripted.cluster.leaders = {"a": (-1, 0), "b": (1, 0)}
-            listed = await admin.list_offsets({A: LATEST, B: LATEST}, timeout_ms=100, raise_errors=False)
+            listed = await admin.list_offsets({A: LATEST, B: LATEST}, timeout_ms=1_000, raise_errors=False)
             assert isinstance(listed[A], KafkaTimeoutError)
             assert "has no leader" in str(listed[A])
             assert not isinstance(listed[B], KafkaError)
@@ -303,7 +303,7 @@ def test_a_broker_that_goes_on_loading_fails_the_list() -> None:
 
         async with brokers(2, answer) as (_, admin):
             with pytest.raises(KafkaTimeoutError) as raised:
-                await admin.list_groups(timeout_ms=100)
+                await admin.list_groups(timeout_ms=1_000)
             assert isinstance(raised.value.__cause__, CoordinatorLoadInProgressError)
 
     run(test())

@@ -10,7 +10,7 @@ from ottla.clients.admin import Admin, GroupState, NewTopic, OffsetAndMetadata, 
 from ottla.clients.errors import ClientClosedError, InvalidConfigError, KafkaTimeoutError
 from ottla.clients.sync.admin import Admin as SyncAdmin
 from ottla.common.errors import KafkaError
-from tests.clients.admin.waiting import create
+from tests.clients.admin.waiting import create, eventually
 from tests.node import Node
 
 
@@ -41,7 +41,7 @@ def test_the_default_timeout_is_the_clients(kafka: Node) -> None:
         with kafka.paused(), pytest.raises(KafkaTimeoutError, match="400 ms") as timeout:
             admin.describe_cluster()
         assert timeout.value.retriable
-        assert admin.describe_cluster().nodes
+        eventually(lambda: admin.describe_cluster(timeout_ms=30_000).nodes)
 
 
 def test_a_call_outlives_a_restart(kafka: Node, topic: str) -> None:

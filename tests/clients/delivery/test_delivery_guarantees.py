@@ -119,10 +119,16 @@ def produce(kafka: Node, topic: str, write_by: str, **config: Any) -> list[int]:
 
     async def story() -> list[int]:
         failed = []
-        async with Producer(
-            bootstrap_servers=kafka.bootstrap, linger_ms=0, request_timeout_ms=500, retry_backoff_ms=50, **config
-        ) as producer:
-            await producer.send_and_wait(topic, b"first", partition=0)
+        async with (
+            Producer(bootstrap_servers=kafka.bootstrap) as patient,
+            Producer(
+                bootstrap_servers=kafka.bootstrap, linger_ms=0, request_timeout_ms=500, retry_backoff_ms=50, **config
+            ) as producer,
+        ):
+            # Without retries an answer that takes half a second is a failure: only one record is to have that.
+            steady = patient if config.get("retries") == 0 else producer
+            await steady.send_and_wait(topic, b"first", partition=0)
+            await _connected(producer, topic)
             with kafka.paused():
                 if write_by == "send":
                     delivery: Any = await producer.send(topic, b"late", partition=0)
@@ -133,7 +139,7 @@ def produce(kafka: Node, topic: str, write_by: str, **config: Any) -> list[int]:
                 await delivery
             except KafkaError:
                 failed.append(1)
-            await producer.send_and_wait(topic, b"last", partition=0)
+            await steady.send_and_wait(topic, b"last", partition=0)
         return failed
 
     async def bounded() -> list[int]:
@@ -141,6 +147,17 @@ def produce(kafka: Node, topic: str, write_by: str, **config: Any) -> list[int]:
             return await story()
 
     return asyncio.run(bounded())
+
+
+async def _connected(producer: Producer, topic: str) -> None:
+    """Return when the producer knows the topic and has a connection to its leader."""
+    await producer.partitions_for(topic)
+    while True:
+        try:
+            await producer.send_and_wait(f"{topic}-unread", b"")
+        except KafkaError:
+            continue
+        return
 
 
 async def _settle(delivery: Any) -> None:

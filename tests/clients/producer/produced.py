@@ -1,17 +1,19 @@
 """What tests of the producer need: coroutines with a bound, topics of a shape, and what is in them."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, NamedTuple, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar, cast
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from ottla.clients.errors import KafkaTimeoutError
 from tests.node import Node
 from tests.node_cluster import NodeCluster
 
 BOUND_S = 60
+T = TypeVar("T")
 
 
 class Stored(NamedTuple):
@@ -33,6 +35,15 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
             await coroutine
 
     asyncio.run(bounded())
+
+
+async def until_done(operation: Callable[[], Awaitable[T]]) -> T:
+    """Call an operation again for as long as it takes: what a test allows it may be too little for a busy machine."""
+    while True:
+        try:
+            return await operation()
+        except KafkaTimeoutError:
+            continue
 
 
 def make_topic(kafka: Node, topic: str, partitions: int = 1, **config: str) -> str:

@@ -12,6 +12,7 @@ from ottla.clients.producer.interceptors import ProducerRecord
 from ottla.clients.producer.producer import Producer
 from ottla.common.error_code import ErrorCode
 from ottla.protocol.messages.produce import ProduceRequest
+from tests.clients.producer.produced import until_done
 from tests.clients.producer.scripted_kafka import ScriptedKafka, scripted_kafka, scripted_producer
 
 BOUND_S = 20
@@ -72,6 +73,7 @@ async def _forgotten(kafka: ScriptedKafka, p: Any, topic: str) -> None:
 def test_a_deleted_topic_is_waited_for(options: Any, way: str) -> None:
     async def story() -> None:
         async with scripted_kafka(t=2) as kafka, scripted_producer(kafka, max_block_ms=200) as p:
+            await until_done(lambda: p.partitions_for("t"))
             await p.send_and_wait("t", b"one")
             await _forgotten(kafka, p, "t")
 
@@ -83,7 +85,7 @@ def test_a_deleted_topic_is_waited_for(options: Any, way: str) -> None:
             with pytest.raises(KafkaTimeoutError):
                 await send()
             kafka.topics["t"] = 2
-            await (await send())
+            await (await until_done(send))
             assert [value for _, _, value in kafka.written] == [b"one", b"two"]
 
     run(story())
@@ -176,14 +178,19 @@ def test_what_expires_in_flight_keeps_its_memory_until_the_connection_lets_go_of
         async with (
             scripted_kafka(t=1) as kafka,
             scripted_producer(
-                kafka, buffer_memory=4000, batch_size=1000, delivery_timeout_ms=100, request_timeout_ms=90, linger_ms=0
+                kafka,
+                buffer_memory=4000,
+                batch_size=1000,
+                delivery_timeout_ms=60_000,
+                request_timeout_ms=59_000,
+                linger_ms=0,
             ) as p,
         ):
             kafka.held.add(ProduceRequest)
             pool = p._accumulator.pool
             sent = await p.send("t", b"x" * 900)
             await kafka.came(ProduceRequest)
-            p._core.completer.expire(p._core.monotonic_ms() + 100)
+            p._core.completer.expire(p._core.monotonic_ms() + 60_000)
             assert isinstance(sent.exception(), KafkaTimeoutError)
             assert pool.available_bytes == pool.total_bytes - 1000
             kafka.release(ProduceRequest)

@@ -21,7 +21,7 @@ from ottla.clients.producer.batch_outcome import RecordMetadata
 from ottla.clients.producer.interceptors import ProducerRecord
 from ottla.clients.producer.partitioner import RoundRobinPartitioner, partition_for_key
 from ottla.clients.producer.producer import Producer
-from tests.clients.producer.produced import make_topic, run, stored, values
+from tests.clients.producer.produced import make_topic, run, stored, until_done, values
 from tests.node import Node
 
 
@@ -277,10 +277,12 @@ def test_a_full_buffer_makes_senders_wait_in_turn_and_loses_nothing(kafka: Node,
 
 def test_an_unknown_topic_is_an_error_after_max_block_ms(kafka: Node) -> None:
     async def send() -> None:
-        async with producer(kafka, max_block_ms=300) as client:
+        async with producer(kafka) as client:
             with pytest.raises(InvalidTopicError):
                 await client.send("no such topic!", b"v")
-            make_topic(kafka, "has-two-partitions", 2)
+        make_topic(kafka, "has-two-partitions", 2)
+        async with producer(kafka, max_block_ms=300) as client:
+            await until_done(lambda: client.partitions_for("has-two-partitions"))
             with pytest.raises(KafkaTimeoutError, match="Partition 7"):
                 await client.send("has-two-partitions", b"v", partition=7)
             with pytest.raises(ValueError, match="partition"):

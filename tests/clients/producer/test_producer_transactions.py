@@ -1,7 +1,7 @@
 """Transactions against a broker: what others see of them, and what becomes of producers who fail or are fenced."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from itertools import count
 from typing import Any
 
@@ -23,6 +23,7 @@ from ottla.clients.producer.producer import Producer
 from ottla.clients.producer.transaction_caller import TransactionCaller
 from ottla.clients.producer.transaction_manager import TransactionManager
 from ottla.common.topic_partition import TopicPartition
+from tests.clients.producer.produced import until_done
 from tests.node import Node
 
 BOUND_S = 60
@@ -61,16 +62,6 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def producer(kafka: Node, transactional_id: str, **config: Any) -> Producer:
     return Producer(bootstrap_servers=kafka.bootstrap, transactional_id=transactional_id, **config)
-
-
-async def until_done(operation: Callable[[], Awaitable[object]]) -> None:
-    """Call an operation again for as long as it takes."""
-    while True:
-        try:
-            await operation()
-        except KafkaTimeoutError:
-            continue
-        return
 
 
 def committed(kafka: Node, topic: str) -> list[bytes]:

@@ -9,7 +9,7 @@ from ottla.clients.errors import (
     BufferExhaustedError,
     ClientClosedError,
 )
-from tests.clients.producer.produced import make_topic, run
+from tests.clients.producer.produced import make_topic, run, until_done
 from tests.clients.producer.row_batches import numbered, producer, read_numbers
 from tests.node import Node
 
@@ -76,6 +76,7 @@ def test_without_memory_in_time_the_rest_fails_and_is_named(kafka: Node, topic: 
 
     async def send() -> None:
         async with producer(kafka, buffer_memory=100_000, batch_size=16_384, max_block_ms=100) as client:
+            await until_done(lambda: client.partitions_for(topic))
             await client.send_and_wait(topic, b"0")
             with kafka.paused():
                 delivery = await client.send_batch(topic, numbered(1, 5_001))

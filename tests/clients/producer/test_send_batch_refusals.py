@@ -10,7 +10,7 @@ from ottla.clients.errors import (
     RecordTooLargeError,
     SerializationError,
 )
-from tests.clients.producer.produced import make_topic, run, stored, values
+from tests.clients.producer.produced import make_topic, run, stored, until_done, values
 from tests.clients.producer.row_batches import numbered, producer
 from tests.node import Node
 
@@ -76,6 +76,7 @@ def test_partitions_that_there_are_not_fail_alone(kafka: Node, topic: str) -> No
 
     async def send() -> None:
         async with producer(kafka, max_block_ms=300) as client:
+            await until_done(lambda: client.partitions_for(topic))
             table = pa.table({"value": [b"a", b"b", b"c"], "partition": pa.array([1, 5, None], pa.int32())})
             delivery = await client.send_batch(topic, table, partition=0)
             with pytest.raises(KafkaTimeoutError, match="Partition 5") as caught:

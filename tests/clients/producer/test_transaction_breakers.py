@@ -78,7 +78,9 @@ def test_a_commit_that_waits_for_offsets_and_is_left_says_so(is_v2: bool, fails_
     async def story() -> None:
         async with (
             scripted_kafka(is_v2=is_v2, t=1) as kafka,
-            scripted_producer(kafka, transactional_id="x", max_block_ms=20 if fails_by == "timeout" else 60_000) as p,
+            scripted_producer(
+                kafka, transactional_id="x", max_block_ms=1_000 if fails_by == "timeout" else 60_000
+            ) as p,
         ):
             await p.init_transactions()
             kafka.held.add(TxnOffsetCommitRequest)
@@ -143,7 +145,9 @@ def test_a_record_that_was_not_taken_spoils_its_transaction(is_v2: bool, trouble
     async def story() -> None:
         async with (
             scripted_kafka(is_v2=is_v2, t=1) as kafka,
-            scripted_producer(kafka, transactional_id="x", buffer_memory=1000, batch_size=1000, max_block_ms=100) as p,
+            scripted_producer(
+                kafka, transactional_id="x", buffer_memory=1000, batch_size=1000, max_block_ms=1_000
+            ) as p,
         ):
             await p.init_transactions()
             p.begin_transaction()

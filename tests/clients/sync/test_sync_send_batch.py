@@ -8,6 +8,7 @@ import pytest
 
 from ottla.clients.errors import BufferExhaustedError, ClientClosedError, KafkaTimeoutError, RecordTooLargeError
 from ottla.clients.sync import Producer
+from tests.clients.admin.waiting import attempts
 from tests.clients.producer.produced import make_topic, values
 from tests.node import Node
 
@@ -62,6 +63,12 @@ def test_a_broker_that_stands_still(kafka: Node, topic: str) -> None:
             yield bytes(100)
 
     with Producer(bootstrap_servers=kafka.bootstrap, buffer_memory=200_000, max_block_ms=200) as client:
+        for _ in attempts("Getting the metadata"):
+            try:
+                client.partitions_for(topic)
+            except KafkaTimeoutError:
+                continue
+            break
         client.send_and_wait(topic, b"")
         with kafka.paused():
             delivery = client.send_batch(topic, rows())
