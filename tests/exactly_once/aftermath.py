@@ -1,6 +1,7 @@
 """What has to be true when all is over: nothing is open, nothing hangs, all of the input is done."""
 
 import struct
+import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
@@ -18,6 +19,7 @@ from tests.server.wire import Wire
 
 BOUND_S = 60
 FINAL_STATES = {"Empty", "CompleteCommit", "CompleteAbort"}
+DECIDED_STATES = FINAL_STATES | {"PrepareCommit", "PrepareAbort"}
 _ABORT, _COMMIT = 0, 1
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _LATEST = -1
@@ -27,10 +29,7 @@ def check_nothing_is_open(node: Node) -> int:
     """No transaction is undecided, here or in any partition; returns how many transactional ids there are."""
     partitions = _all_partitions(node.bootstrap)
     with Wire(node.bootstrap) as wire:
-        listed = wire.ask(ListTransactionsRequest(), 1)
-        assert listed.error_code == 0
-        states = {each.transactional_id: each.transaction_state for each in listed.transaction_states}
-        assert set(states.values()) <= FINAL_STATES, states
+        states = _final_states(wire)
         for partition in partitions:
             topic = TopicRequest(name=partition.topic, partition_indexes=[partition.partition])
             (described,) = wire.ask(DescribeProducersRequest(topics=[topic]), 0).topics[0].partitions
@@ -40,6 +39,20 @@ def check_nothing_is_open(node: Node) -> int:
         stable = _ends(wire, partitions, _READ_COMMITTED)
         assert stable == _ends(wire, partitions, _READ_UNCOMMITTED)
     return len(states)
+
+
+def _final_states(wire: Wire) -> dict[str, str]:
+    """The transactions' states when what is decided is carried out, too, which nobody has waited for yet."""
+    deadline = time.monotonic() + BOUND_S
+    while True:
+        listed = wire.ask(ListTransactionsRequest(), 1)
+        assert listed.error_code == 0
+        states = {each.transactional_id: each.transaction_state for each in listed.transaction_states}
+        assert set(states.values()) <= DECIDED_STATES, states
+        if set(states.values()) <= FINAL_STATES:
+            return states
+        assert time.monotonic() < deadline, states
+        time.sleep(0.02)
 
 
 def check_apache_agrees(oracle: Oracle, node: Node) -> None:

@@ -39,6 +39,7 @@ COMPLAINT = re.compile(
 NOT_A_COMPLAINT = (  # Apache says these about its own directories as well
     "Performing controller activation.",
     "to exist, but it was missing. Creating...",  # of a partition that was added
+    "Exceptionally slow controller event",  # the machine was busy
     "Non-monotonic update of high watermark",  # after a kill, where records were deleted
 )
 

@@ -19,7 +19,7 @@ from tests.interop.groups.kinds import (
     member,
 )
 
-SESSION_MS = 3000
+SESSION_MS = 6000
 
 
 @kinds([*KINDS, KAFKA_PYTHON_COOPERATIVE])
