@@ -106,7 +106,7 @@ def test_response_for_a_dead_connection() -> None:
         request.start_throttling()
         answer(request)
         request.end_throttling()
-        server.turn(wait=False)
+        server.quiet()
         assert [finished.end_time_ns >= finished.start_time_ns for finished in server.finished.requests] == [True]
 
 
@@ -224,7 +224,7 @@ def test_throttling_that_ends_before_the_response() -> None:
         request = parking.parked.pop()
         request.start_throttling()
         request.end_throttling()
-        server.turn(wait=False)
+        server.quiet()
         assert server.channels[0].mute_state is MuteState.MUTED_AND_RESPONSE_PENDING
         answer(request)
         server.until(lambda: parking.correlation_ids == [2])

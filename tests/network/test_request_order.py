@@ -5,7 +5,7 @@ from time import perf_counter_ns
 import pytest
 
 from ottla.network.mute_state import MuteState
-from ottla.network.plane import FOLLOW_UP_NS
+from ottla.network.plane import FOLLOW_UP_NS, SLICE_NS
 from ottla.network.readiness import READ, SelectorReadiness
 from ottla.network.request import Request
 from tests.network.server_harness import (
@@ -128,7 +128,6 @@ def test_a_muted_channel_that_becomes_readable_is_not_waited_for() -> None:
 def test_small_responses_of_a_pipeline_leave_together() -> None:
     with Server() as server:
         client = server.connect()
-        client.send(*[request_frame(index) for index in range(5)])
         (channel,) = server.channels
         sends: list[int] = []
         original = channel.send_bytes
@@ -138,9 +137,17 @@ def test_small_responses_of_a_pipeline_leave_together() -> None:
             return original(data)
 
         channel.send_bytes = spy  # type: ignore[assignment]
-        server.until(lambda: len(server.finished.requests) == 5)
+        for _ in range(100):  # again if others had the processor: a turn that is over sends what it has
+            sends.clear()
+            server.finished.requests.clear()
+            client.send(*[request_frame(index) for index in range(5)])
+            start_ns = perf_counter_ns()
+            server.until(lambda: len(server.finished.requests) == 5)
+            took_ns = perf_counter_ns() - start_ns
+            assert [server.response(client)[0] for _ in range(5)] == list(range(5))
+            if took_ns < SLICE_NS:
+                break
         assert sends == [5 * len(response_frame(0))]
-        assert [server.response(client)[0] for _ in range(5)] == list(range(5))
 
 
 @pytest.mark.parametrize("late", [False, True])
