@@ -14,6 +14,8 @@ from tests.oracle import Oracle
 from tests.server.txn_wire import TxnProducer
 from tests.server.wire import Wire, create_topic
 
+KEEP_ALL = {"log.retention.ms": "-1"}
+"""Tests write records of 1970, which brokers delete when they first look at their logs, 30 s after the start."""
 _MEMORY = "/dev/shm"
 _numbers = count()
 
@@ -46,7 +48,7 @@ def broker(broker_properties: Mapping[str, str]) -> Iterator[Broker]:
     where = _MEMORY if os.path.isdir(_MEMORY) else None
     with (
         TemporaryDirectory(prefix="ottla-server-", dir=where) as directory,
-        Broker(broker_properties, directory=directory) as found,
+        Broker({**KEEP_ALL, **broker_properties}, directory=directory) as found,
     ):
         yield found
 
@@ -66,7 +68,7 @@ def addresses(
         yield Addresses(found.bootstrap_servers, f"127.0.0.1:{found._running.controller_port}")
         return
     oracle: Oracle = request.getfixturevalue("oracle")
-    with oracle.broker(tmp_path_factory.mktemp("apache"), dict(broker_properties)) as node:
+    with oracle.broker(tmp_path_factory.mktemp("apache"), {**KEEP_ALL, **broker_properties}) as node:
         yield Addresses(node.bootstrap, node.bootstrap_controller)
 
 

@@ -23,6 +23,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.testing import Broker
+from tests.server.conftest import KEEP_ALL
 from tests.server.inside import inside, partition_of
 from tests.server.records_on_wire import append, append_on, read_values
 from tests.server.wire import Wire, create_topic, eventually
@@ -39,7 +40,7 @@ def disks(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture
 def jbod(disks: tuple[Path, Path]) -> Iterator[Broker]:
     """A broker with two data directories."""
-    with Broker({"log.dirs": ",".join(map(str, disks))}) as broker:
+    with Broker({**KEEP_ALL, "log.dirs": ",".join(map(str, disks))}) as broker:
         yield broker
 
 
@@ -203,7 +204,8 @@ def log_start(broker: Broker, topic: str) -> int:
 
 
 def test_configurations_change_live_and_outlive_a_restart(tmp_path: Path) -> None:
-    properties = {"log.retention.check.interval.ms": "20", "log.initial.task.delay.ms": "0"}
+    # What is deleted is deleted for its size.
+    properties = {**KEEP_ALL, "log.retention.check.interval.ms": "20", "log.initial.task.delay.ms": "0"}
     with Broker(properties, directory=tmp_path) as broker:
         address = broker.bootstrap_servers
         for name in ("by-topic", "by-broker"):
