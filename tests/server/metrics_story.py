@@ -35,7 +35,8 @@ from ottla.server.node import Node
 from ottla.testing import Broker
 from tests.server.wire import Wire, create_topic
 
-SESSION_MS = 4_000
+SESSION_MS = 20_000
+"""Longer than the story of a broker of which nobody hears; the controller looks eight times a session."""
 POOL_BYTES = 100_000
 PROPERTIES = {
     "metrics.listener": "127.0.0.1:0",
@@ -46,6 +47,7 @@ PROPERTIES = {
     "broker.heartbeat.interval.ms": "200",
     "max.incremental.fetch.session.cache.slots": "1",
     "log.cleaner.backoff.ms": "50",
+    "log.retention.ms": "-1",
     "transaction.partition.verification.enable": "false",
     "metadata.log.max.record.bytes.between.snapshots": "2000",
     "offsets.topic.num.partitions": "1",
@@ -342,6 +344,9 @@ def the_other_broker_wants_to_go(story: Story) -> None:
 
 
 def the_other_broker_is_lost(story: Story) -> None:
+    """Nobody has heard of it for a session."""
+    sessions = story.node._controller.controller._driver.sessions  # type: ignore[union-attr]
+    story.poke(lambda: sessions.track(OTHER, story.other_broker_epoch, -SESSION_MS))
     story.until(lambda shown: value(shown, "kafka_controller_KafkaController_FencedBrokerCount") == 1)
 
 
