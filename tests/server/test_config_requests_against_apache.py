@@ -37,7 +37,6 @@ TOPIC, BROKER, LOGGER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER, Con
 METRICS, GROUP = ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP
 SET, DELETE, APPEND, SUBTRACT = OpType
 BOUND_S = 30
-SETTLE_S = 5
 POLL_S = 0.05
 UNKNOWN_DIR = "/nowhere"
 QUESTIONS = (DescribeConfigsRequest, ListConfigResourcesRequest, DescribeLogDirsRequest)
@@ -224,7 +223,7 @@ def tell(node: Node, directory: Path, expected: Sequence[Any] | None = None) -> 
         for position, ask in enumerate(CONVERSATION):
             answer = conversation.ask(ask)
             if expected is not None and isinstance(ask.request, QUESTIONS):
-                deadline = time.monotonic() + SETTLE_S
+                deadline = time.monotonic() + BOUND_S
                 while answer != expected[position] and time.monotonic() < deadline:
                     time.sleep(POLL_S)
                     answer = conversation.ask(ask)

@@ -9,7 +9,8 @@ from ottla.common.error_code import ErrorCode
 from tests.server.txn_wire import TRANSACTION_PROPERTIES, TxnProducer, fetch, wait_until_stable
 from tests.server.wire import Wire, create_topic
 
-TIMEOUT_MS = 50
+TIMEOUT_MS = 1_000
+"""Enough to write something before it is over, on a machine with other things to do, too."""
 _numbers = count()
 
 
