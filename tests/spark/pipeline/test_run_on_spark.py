@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.clients.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
-from ottla.spark.pipeline import Json, Pipeline, Topic, pipeline
+from ottla.spark.pipeline import Json, Pipeline, Topic, pipeline, progress_publisher
 from ottla.spark.pipeline.declared_checks import check_declared
 from ottla.spark.pipeline.failure import PipelineFailedError
 from ottla.spark.pipeline.formats import SchemaError
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "user string not null, n bigint"
 LINES: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def all_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No progress is dropped because a broker on a busy machine needs more than two seconds."""
+    for limit in ("max.block.ms", "delivery.timeout.ms"):
+        monkeypatch.setitem(progress_publisher._LIMITS, limit, "60000")
+    monkeypatch.setattr(progress_publisher, "_CLOSE_MS", 60_000)
 
 
 def value(user: str | None, n: object) -> bytes:
