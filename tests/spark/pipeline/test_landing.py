@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ottla.spark.pipeline.landing import Landing, LandingError, partition_columns
 from ottla.spark.pipeline.sampling import stretches
 
-LANDING = Landing("clicks", "delta", "json", "day", None, "/t/_ottla/checkpoint", schema='{"fields": []}')
+LANDING = Landing("clicks", "delta", "json", "day", None, "/t/_ottla/checkpoint", '{"fields": []}', cluster="cluster-1")
 
 
 def test_a_landing_is_read_as_it_was_written() -> None:
@@ -35,6 +35,7 @@ def test_a_later_run_takes_the_schema_of_the_first() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
+        ("cluster", "other", "the source cluster of the table /t was cluster-1 and cannot become other"),
         ("topic", "other", "the topic of the table /t was clicks and cannot become other"),
         ("table_format", "parquet", "the format"),
         ("partition_by", "hour", "the partitioning"),

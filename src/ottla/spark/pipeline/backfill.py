@@ -14,7 +14,7 @@ from ottla.spark.pipeline.engine import spark_of
 from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
-from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.preflight import check_topics, cluster_id
 from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
@@ -39,10 +39,11 @@ class Backfill:
     """How many partitions the topic gets if it is not there."""
     batch_bytes: int = DEFAULT_BATCH_BYTES
 
-    def document(self) -> dict[str, object]:
-        """What must not change between two runs."""
+    def document(self, cluster: str) -> dict[str, object]:
+        """What must not change between two runs; ``cluster`` is the id of the topic's."""
         return {
             "command": "backfill",
+            "cluster": cluster,
             "table": self.table.path,
             "table_options": dict(self.table.options),
             "topic": self.topic,
@@ -70,12 +71,12 @@ def backfill_on(spark: "SparkSession", job: Job, work: Backfill, stop: StopReque
 
 
 def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "StreamingQuery":
-    """The query that does it; MappingError or TableError before anything is written."""
+    """The query that does it; MappingError, TableError or ChangedJobError before anything is written."""
     table = settled_table(spark, work.table)
     whole = read_table(spark, table)
     to_records(whole, work.mapping)
     checkpoint = job.checkpoint_path
-    settle_document(spark, checkpoint, replace(work, table=table).document())
+    settle_document(spark, checkpoint, replace(work, table=table).document(cluster_id(job)))
     records = to_records(stream_table(spark, table, whole, work.batch_bytes), work.mapping)
     writer = records.writeStream.format("ottla").options(**job.write_options())
     writer = writer.option("topic", work.topic).option("exactlyOnce", "true")

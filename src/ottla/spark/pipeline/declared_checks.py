@@ -9,7 +9,7 @@ from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.formats import check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.letter_boxes import letter_boxes
-from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.preflight import check_topics, cluster_id
 
 
 def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None:
@@ -18,9 +18,8 @@ def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DeclarationError(f"two pipelines are called {twice}")
-    topics = [it for each in pipelines for it in (*each.sources, each.sink) if isinstance(it, Topic)]
-    for servers in dict.fromkeys([None, *(it.bootstrap_servers for it in topics)]):
-        here = job if servers is None else replace(job, client={**job.client, "bootstrap.servers": servers})
+    for servers in dict.fromkeys([None, *(topic.bootstrap_servers for topic in _topics(pipelines))]):
+        here = _at(job, servers)
         writes = _written(pipelines, servers)
         reads = [
             it.name
@@ -30,6 +29,20 @@ def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None
         ]
         if reads or writes:
             check_topics(here, reads=list(dict.fromkeys(reads)), writes=writes, say=say)
+
+
+def cluster_ids(pipelines: Sequence[Pipeline], job: Job) -> dict[str | None, str]:
+    """The clusters that the pipelines' topics are on, by their bootstrap servers; None are the job's own."""
+    found = dict.fromkeys(topic.bootstrap_servers for topic in _topics(pipelines))
+    return {servers: cluster_id(_at(job, servers)) for servers in found}
+
+
+def _topics(pipelines: Sequence[Pipeline]) -> list[Topic]:
+    return [end for each in pipelines for end in (*each.sources, each.sink) if isinstance(end, Topic)]
+
+
+def _at(job: Job, servers: str | None) -> Job:
+    return job if servers is None else replace(job, client={**job.client, "bootstrap.servers": servers})
 
 
 def _written(pipelines: Sequence[Pipeline], servers: str | None) -> list[str]:

@@ -6,6 +6,7 @@ are below the table's directory.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ottla.spark.jars import Say
@@ -16,7 +17,7 @@ from ottla.spark.pipeline.formats import Avro, Format, Json, Raw, SchemaError, s
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing, LandingError, partition_columns
-from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.preflight import check_topics, cluster_id
 from ottla.spark.pipeline.sampling import infer_schema
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
@@ -81,6 +82,7 @@ def land_on(
 
 def settled(spark: "SparkSession", job: Job, landing: Landing, files: HadoopFiles, say: Say) -> Landing:
     """The landing with its schema: as written down by the first run, else given or inferred, and written down now."""
+    landing = replace(landing, cluster=cluster_id(job))
     document = HadoopFiles(spark, f"{files.path}/{DIRECTORY}")
     if landing.schema and landing.value == "json":
         landing = _with_schema(landing, struct_of(landing.schema))
@@ -103,8 +105,6 @@ def settled(spark: "SparkSession", job: Job, landing: Landing, files: HadoopFile
 
 
 def _with_schema(landing: Landing, schema: "StructType") -> Landing:
-    from dataclasses import replace
-
     return replace(landing, schema=schema.json())
 
 

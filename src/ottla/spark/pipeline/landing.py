@@ -17,6 +17,7 @@ PARTITIONINGS: Final = ("hour", "day", "month", "none")
 TABLE_FORMATS: Final = ("delta", "parquet")
 VALUES: Final = ("json", "avro", "raw")
 _WORDS: Final = {
+    "cluster": "the source cluster",
     "topic": "the topic",
     "table_format": "the format",
     "value": "the kind of values",
@@ -34,7 +35,10 @@ class LandingError(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """How a topic is landed in a table; ``schema`` is empty until it is known, and for raw values."""
+    """How a topic is landed in a table; ``schema`` is empty until it is known, and for raw values.
+
+    ``cluster`` is the id of the topic's, for addresses may change; empty until it is known.
+    """
 
     topic: str
     table_format: str
@@ -44,6 +48,7 @@ class Landing:
     checkpoint: str
     schema: str = ""
     confluent: bool = False
+    cluster: str = ""
 
     def document(self) -> str:
         """As it is written down."""

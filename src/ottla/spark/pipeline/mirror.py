@@ -4,6 +4,7 @@ Keys, values, headers, timestamps and partitions stay as they are, and so does t
 reads each partition in one task. Offsets are the target's own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from ottla.spark.pipeline.engine import spark_of
 from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
-from ottla.spark.pipeline.preflight import missing_sentence
+from ottla.spark.pipeline.preflight import cluster_id, missing_sentence
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 
@@ -47,21 +48,24 @@ class Mirror:
     max_offsets: int = DEFAULT_MAX_OFFSETS
     every: str = "1 second"
 
-    def document(self) -> dict[str, object]:
-        """What must not change between two runs."""
-        return {"command": "mirror", "topics": self.names, "to_another_cluster": self.target is not None}
+    def document(self, from_cluster: str, to_cluster: str) -> dict[str, object]:
+        """What must not change between two runs; clusters are known by their ids, for addresses may change."""
+        return {"command": "mirror", "topics": self.names, "from_cluster": from_cluster, "to_cluster": to_cluster}
 
     def __post_init__(self) -> None:
         if not self.names:
             raise MirrorError("there is no topic to mirror")
         if self.target is None:
-            for source, target in self.names.items():
-                if target in self.names:
-                    raise MirrorError(
-                        f"topic {source} would be mirrored to {target}, which is read, too: choose another name"
-                    )
+            _check_no_loop(self.names)
         if len(set(self.names.values())) < len(self.names):
             raise MirrorError("two topics would become one")
+
+
+def _check_no_loop(names: Mapping[str, str]) -> None:
+    """MirrorError if, on one cluster, what is written would be read again."""
+    for source, target in names.items():
+        if target in names:
+            raise MirrorError(f"topic {source} would be mirrored to {target}, which is read, too: choose another name")
 
 
 def mirror(job: Job, work: Mirror, *, say: Say) -> int:
@@ -84,7 +88,8 @@ def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, 
 
 def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":
     """The query that does it; ChangedJobError if the checkpoint is of another mirror."""
-    settle_document(spark, job.checkpoint_path, work.document())
+    clusters = cluster_id(job), cluster_id(work.target or job)
+    settle_document(spark, job.checkpoint_path, work.document(*clusters))
     options = {
         "subscribe": ",".join(work.names),
         "startingOffsets": work.starting_offsets,
@@ -126,10 +131,13 @@ def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
     """See that the topics are there, and that the targets can take what comes; those that are missing are created.
 
     They get the sources' number of partitions and what of their configuration says how long records stay and how
-    large they may be. MirrorError if a target cannot take partitions or timestamps; UnknownTopicOrPartitionError.
+    large they may be. MirrorError if a target cannot take partitions or timestamps, or is read, too;
+    UnknownTopicOrPartitionError.
     """
     from ottla.clients.admin.topics import NewTopic
 
+    if work.target is not None and cluster_id(work.target) == cluster_id(job):
+        _check_no_loop(work.names)
     with admin_of(job) as admin:
         there = admin.list_topics(include_internal=True)
         for name in work.names:

@@ -15,6 +15,7 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.cluster_topics import Span, admin_of, spans_of
 from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.preflight import cluster_id
 from ottla.spark.pipeline.profile_result import Profile, TimeScale, merge, time_scale
 from ottla.spark.pipeline.sliced_run import RunStore, Unit, run_units
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -37,9 +38,9 @@ class ProfileRequest:
     keys: int = DEFAULT_KEYS
     slice_records: int = DEFAULT_SLICE_RECORDS
 
-    def wanted(self, job: Job) -> dict[str, Any]:
-        """What makes two runs the same."""
-        return {"servers": job.bootstrap_servers, "profile": self.topic, "slice_records": self.slice_records}
+    def wanted(self, cluster: str) -> dict[str, Any]:
+        """What makes two runs the same; ``cluster`` is the id of the topic's."""
+        return {"cluster": cluster, "profile": self.topic, "slice_records": self.slice_records}
 
 
 def profile_on(
@@ -52,7 +53,7 @@ def profile_on(
         scale = time_scale(*time_range(job, spans))
         return {"spans": spans_document(spans), "scale": [scale.start_ms, scale.width_ms, scale.count]}
 
-    plan_document, resumes = store.settle(request.wanted(job), plan)
+    plan_document, resumes = store.settle(request.wanted(cluster_id(job)), plan)
     say(f"resuming the profile that began at {plan_document['began']}" if resumes else f"reading topic {request.topic}")
     spans, scale = parse_spans(plan_document["spans"]), TimeScale(*plan_document["scale"])
     units = [

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import Pipeline
-from ottla.spark.pipeline.declared_checks import check_declared, check_schemas, packages_of
+from ottla.spark.pipeline.declared_checks import check_declared, check_schemas, cluster_ids, packages_of
 from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.engine import spark_of
 from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.letter_boxes import LetterBox, letter_boxes
 from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -49,11 +50,24 @@ def run_on(
     """Run these pipelines, which ``check_declared`` found good, on a session that stays."""
     with started_queries() as queries:
         check_schemas(pipelines)
+        settle_checkpoints(spark, pipelines, job)
         queries.extend(start_pipeline(spark, each, job) for each in pipelines)
         queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
         say(f"running {', '.join(each.name for each in pipelines)}" + ("" if job.once else "; stop with Ctrl-C"))
         on_start()
         Supervisor(job, stop).watch(queries)
+
+
+def settle_checkpoints(spark: "SparkSession", pipelines: Sequence[Pipeline], job: Job) -> None:
+    """ChangedJobError if one is of pipelines on another cluster, whose offsets are others."""
+    clusters = cluster_ids(pipelines, job)
+    ends: dict[str, list[Topic]] = {
+        each.name: [end for end in (*each.sources, each.sink) if isinstance(end, Topic)] for each in pipelines
+    }
+    ends |= {box.name: [box.source] for box in letter_boxes(pipelines)}
+    for name, topics in ends.items():
+        on = sorted({clusters[topic.bootstrap_servers] for topic in topics})
+        settle_document(spark, f"{job.checkpoint_path}/{name}", {"command": "run", "clusters": on})
 
 
 def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "StreamingQuery":
