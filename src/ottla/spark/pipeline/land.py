@@ -17,6 +17,7 @@ from ottla.spark.pipeline.formats import Avro, Format, Json, Raw, SchemaError, s
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing, LandingError, partition_columns
+from ottla.spark.pipeline.leftover_files import LeftoverFiles
 from ottla.spark.pipeline.preflight import check_topics, cluster_id
 from ottla.spark.pipeline.sampling import infer_schema
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_OFFSETS: Final = 2_000_000
 """Records in a batch, at most: what is done again after a crash."""
-_SINK_LOG: Final = "_spark_metadata"
 
 
 def land(
@@ -70,14 +70,19 @@ def land_on(
     """As ``land``, on a session that stays; the topics are there."""
     files = HadoopFiles(spark, path)
     landing = settled(spark, job, landing, files, say)
+    leftovers = LeftoverFiles(spark, files, landing.checkpoint)
+    if landing.table_format == "parquet":
+        leftovers.look()
+        leftovers.sweep()
     source = Topic(landing.topic, value_format(landing), options=options)
     with started_queries() as queries:
         with failing_as("the landing cannot start"):
             queries.extend(_start(spark, job, landing, source, files, dead_letters=dead_letters, every=every))
         say(f"landing topic {landing.topic} in {files.path}" + ("" if job.once else "; stop with Ctrl-C"))
-        Supervisor(job, stop).watch(queries)
+        Supervisor(job, stop, on_batch=leftovers.sweep).watch(queries)
     if landing.table_format == "parquet":
-        sweep(spark, files)
+        leftovers.look()
+        leftovers.sweep()
 
 
 def settled(spark: "SparkSession", job: Job, landing: Landing, files: HadoopFiles, say: Say) -> Landing:
@@ -88,10 +93,7 @@ def settled(spark: "SparkSession", job: Job, landing: Landing, files: HadoopFile
         landing = _with_schema(landing, struct_of(landing.schema))
     text = document.read(DOCUMENT)
     if text is not None:
-        landing = landing.resumed_from(Landing.parse(text, files.path), files.path)
-        if landing.table_format == "parquet":
-            sweep(spark, files)
-        return landing
+        return landing.resumed_from(Landing.parse(text, files.path), files.path)
     others = [name for name in files.names() if name != DIRECTORY]
     if others:
         raise LandingError(f"{files.path} holds {others[0]} and was not made by this command: land in a new directory")
@@ -175,25 +177,3 @@ def landed(frame: "DataFrame", landing: Landing) -> "DataFrame":
     if landing.partition_by in ("day", "hour"):
         frame = frame.withColumn("kafka_date", f.to_date(time))
     return frame.withColumn("kafka_hour", f.hour(time)) if landing.partition_by == "hour" else frame
-
-
-def sweep(spark: "SparkSession", files: HadoopFiles) -> None:
-    """Delete Parquet files that no finished batch names: a killed one left them, and other readers would see them.
-
-    Only this command writes here, and no query of it runs now.
-    """
-    if _SINK_LOG not in files.names():
-        return
-    named = {_plain(each) for each in spark.read.schema("kafka_offset bigint").parquet(files.path).inputFiles()}
-    for each in files.all_files():
-        below = each.removeprefix(files.path).lstrip("/")
-        if each.endswith(".parquet") and not below.startswith("_") and _plain(each) not in named:
-            files.delete(each)
-
-
-def _plain(uri: str) -> str:
-    """A path without its scheme's slashes, which are one or three."""
-    from urllib.parse import unquote
-
-    scheme, colon, rest = uri.partition(":")
-    return unquote(f"{scheme}{colon}{rest.replace('///', '/', 1)}")

@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 120.0
 
 
 class Supervisor:
-    """Runs with the queries of one job: made → ``watch`` → ended."""
+    """Runs with the queries of one job: made → ``watch`` → ended. ``on_batch`` is called when one or more are done."""
 
     def __init__(
         self,
@@ -36,11 +36,13 @@ class Supervisor:
         *,
         display: ProgressDisplay | None = None,
         clock: Callable[[], float] = time.monotonic,
+        on_batch: Callable[[], None] = lambda: None,
     ) -> None:
         self._stop = stop
         self._display = display or ProgressDisplay()
         self._publisher = ProgressPublisher(job, uuid.uuid4().hex[:12])
         self._clock = clock
+        self._on_batch = on_batch
         self._seen: dict[str, tuple[int, str]] = {}
         self._names: dict[int, str] = {}
         self._stopped: set[int] = set()
@@ -81,6 +83,7 @@ class Supervisor:
             self._publisher.publish(self._names[id(query)], state, error=error)
 
     def _report(self, queries: "Sequence[StreamingQuery]") -> None:
+        seen = dict(self._seen)
         for query in queries:
             for told in query.recentProgress[-8:]:
                 progress = BatchProgress.of(told)
@@ -89,6 +92,8 @@ class Supervisor:
                     self._seen[query.name] = mark
                     self._display.show(progress)
                     self._publisher.publish(query.name, "running", progress)
+        if seen != self._seen:
+            self._on_batch()
 
     def _failed(self, queries: "Sequence[StreamingQuery]") -> "list[StreamingQuery]":
         """Those that ended by themselves with an error; one that was stopped may have been interrupted anywhere."""
