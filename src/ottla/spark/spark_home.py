@@ -37,8 +37,8 @@ def compiled_spark_home() -> str | None:
         for archive in archives:
             compile_archive(archive, directory / "python" / "lib" / archive.name, home.parent)
 
-    made_of = [sys.version, str(home), *(f"{each.name} {each.stat().st_mtime_ns}" for each in archives)]
-    return str(cached_directory("spark-home", "\n".join(made_of), make))
+    made_of = "\n".join([sys.version, str(home), *(f"{each.name} {each.stat().st_mtime_ns}" for each in archives)])
+    return str(cached_directory("spark-home", made_of, make))
 
 
 def _link_all(source: Path, target: Path, *, but: str) -> None:
