@@ -95,6 +95,19 @@ def test_queries_that_end_are_told_of_to_the_last_batch() -> None:
     assert "two: batch 0, " in screen
 
 
+def test_what_waits_for_a_batch_is_called_when_one_is_done_and_not_else() -> None:
+    called: list[int] = []
+    query = Query("one", nothing, batch(0), nothing, batch(1), end)
+    supervisor = Supervisor(
+        JOB,
+        StopRequest(),
+        display=ProgressDisplay(io.StringIO()),
+        on_batch=lambda: called.append(len(query.recentProgress)),
+    )
+    supervisor.watch([query])  # type: ignore[list-item]
+    assert called == [1, 2]
+
+
 def test_a_stop_waits_for_the_batch_in_flight() -> None:
     stop = StopRequest()
     query = Query("one", batch(0), lambda _: stop.set(), *[nothing] * 5, batch(1))
