@@ -142,12 +142,10 @@ def test_a_profile_goes_on_by_another_address(spark: "SparkSession", job: Job, f
     assert said[-1].startswith("resuming the profile")
 
 
-def test_a_comparison_at_the_same_address_of_another_cluster_is_another(
-    monkeypatch: pytest.MonkeyPatch, job: Job
-) -> None:
-    side = TopicSide(job, "t", 10)
-    wanted = []
-    for cluster in ("one", "two"):
-        monkeypatch.setattr("ottla.spark.pipeline.verify.cluster_id", lambda _job, cluster=cluster: cluster)
-        wanted.append(Verification(side, side, ("key",)).wanted())
-    assert wanted[0] != wanted[1]
+def test_a_comparison(job: Job, other: Broker) -> None:
+    def wanted(of: Job) -> dict[str, Any]:
+        side = TopicSide(of, "t", 10)
+        return Verification(side, side, ("key",)).wanted()
+
+    assert wanted(job) == wanted(moved(job))
+    assert wanted(job) != wanted(moved(job, other.bootstrap_servers))

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.failure import spark_errors
 from ottla.spark.pipeline.job import Job
-from ottla.spark.pipeline.preflight import cluster_id
 from ottla.spark.pipeline.record_hash import BUCKETS, SUMS, bucket_sums, hashed
 from ottla.spark.pipeline.sliced_run import RunStore, Unit, failed_run, run_units
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.verify_result import Comparison, Sample, Side, differing, merged, records_in, shown
-from ottla.spark.pipeline.verify_sides import ComparedSide, TopicSide
+from ottla.spark.pipeline.verify_sides import ComparedSide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,13 +36,8 @@ class Verification:
     samples: int = DEFAULT_SAMPLES
 
     def wanted(self) -> dict[str, Any]:
-        """What makes two runs the same; an address may come to lead to another cluster."""
-        sides = {"left": self.left, "right": self.right}
-        return {
-            **{name: side.identity() for name, side in sides.items()},
-            "clusters": {name: cluster_id(side.job) for name, side in sides.items() if isinstance(side, TopicSide)},
-            "parts": list(self.parts),
-        }
+        """What makes two runs the same."""
+        return {"left": self.left.identity(), "right": self.right.identity(), "parts": list(self.parts)}
 
 
 def verify_on(

@@ -10,6 +10,7 @@ from ottla.spark.pipeline.formats import Json, struct_of
 from ottla.spark.pipeline.hadoop_files import HadoopFiles
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.landing import DIRECTORY, DOCUMENT, Landing
+from ottla.spark.pipeline.preflight import cluster_id
 from ottla.spark.pipeline.record_hash import PARTS
 from ottla.spark.pipeline.record_mapping import HEADERS_TYPE, LANDED_RAW, MappingError, RecordMapping, to_records
 from ottla.spark.pipeline.table_reading import TableSource, read_table
@@ -72,9 +73,9 @@ class TopicSide:
         return PARTS
 
     def identity(self) -> Document:
-        """The topic, where it is, and how it is cut."""
+        """The topic, the cluster that it is on, whatever the address, and how it is cut."""
         return {
-            "servers": self.job.bootstrap_servers,
+            "cluster": cluster_id(self.job),
             "topic": self.topic,
             "slice_records": self.slice_records,
             "json_schema": self.json_schema,
