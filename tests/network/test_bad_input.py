@@ -43,9 +43,9 @@ def test_bad_frame_closes_its_channel_only(name: str, caplog: pytest.LogCaptureF
         assert server.response(healthy)[0] == 1
         assert len(server.channels) == 1
         assert len(server.disconnected) == 1
-    (record,) = caplog.records
-    assert message in record.getMessage()
-    assert record.getMessage().startswith("Closing socket for 127.0.0.1:")
+    (said,) = [said for record in caplog.records if "of CPU" not in (said := record.getMessage())]  # a busy machine
+    assert message in said
+    assert said.startswith("Closing socket for 127.0.0.1:")
 
 
 def test_a_frame_of_exactly_the_largest_size_is_taken() -> None:
