@@ -21,7 +21,7 @@ _ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-_POLL_MS = 1000
+_POLL_MS = 3000
 """Long enough for a rebalance: this consumer may stand still, whatever the broker, if one outlasts a poll."""
 _FETCH_WAIT_MS = 100
 
