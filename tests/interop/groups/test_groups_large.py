@@ -43,6 +43,7 @@ def test_twenty_members(crew: Crew, admin: GroupAdmin, topic: str, kind: Kind) -
     await_processed(crew.members, admin.ends)
     described = admin.await_described(topic, lambda each: each.state == "STABLE", "stable")
     assert {frozenset(each.owned) for each in fleet} == set(described.members.values())
+    admin.await_committed(topic)
     for each in fleet:
         each.begin_to_leave()
     admin.await_described(topic, lambda each: each.state == "EMPTY", "all have left")

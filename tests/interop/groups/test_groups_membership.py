@@ -44,6 +44,7 @@ def test_members_come_and_go(crew: Crew, admin: GroupAdmin, topic: str, kind: Ki
     admin.produce(partitions)
     await_shared([second, fourth], partitions)
     await_processed(crew.members, admin.ends)
+    admin.await_committed(topic)
     second.leave()
     fourth.leave()
     assert_never_shared(crew.members)
@@ -75,6 +76,7 @@ def test_members_crash_and_stall(crew: Crew, admin: GroupAdmin, topic: str, kind
     admin.produce(partitions)
     await_processed(crew.members, admin.ends)
     assert_never_shared(crew.members)
+    admin.await_committed(topic)
     steady.leave()
     stalling.leave()
     assert admin.committed(topic) == admin.ends

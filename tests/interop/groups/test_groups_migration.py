@@ -55,6 +55,7 @@ def test_libraries_share_a_classic_group(crew: Crew, admin: GroupAdmin, topic: s
     assert (described.state, described.kind, described.assignor) == ("STABLE", "CLASSIC", "range")
     assert set(described.members) == {each.member_id for each in fleet}
     assert {partition for owned in described.members.values() for partition in owned} == set(partitions)
+    admin.await_committed(topic)
     for each in fleet:
         each.leave()
     assert_never_shared(crew.members)
@@ -96,6 +97,7 @@ def test_a_group_goes_over_and_back(crew: Crew, admin: GroupAdmin, topic: str, o
     admin.produce(partitions)
     await_processed(crew.members, admin.ends)
     assert_never_shared(crew.members)
+    admin.await_committed(topic)
     for each in fleet:
         each.leave()
     assert admin.committed(topic) == admin.ends

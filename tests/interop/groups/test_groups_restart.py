@@ -73,6 +73,7 @@ def test_groups_go_on(
     groups = [[*pair, crew.join(spec)] for pair, spec in zip(pairs, specs, strict=True)]
     for group in groups:
         await_shared(group, partitions)
+        admin.await_committed(group[0].spec.group)
         for each in group:
             each.begin_to_leave()
         admin.await_described(group[0].spec.group, lambda each: each.state == "EMPTY", "all have left")

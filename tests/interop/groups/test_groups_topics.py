@@ -82,6 +82,7 @@ def test_partitions_are_added(crew: Crew, admin: GroupAdmin, topic: str, family:
         await_processed(pair, admin.ends)
         assert_never_shared(pair)
     for pair in pairs:
+        admin.await_committed(pair[0].spec.group)
         for each in pair:
             each.leave()
         assert admin.committed(pair[0].spec.group) == admin.ends
@@ -110,6 +111,7 @@ def test_a_topic_is_deleted(crew: Crew, admin: GroupAdmin, topic: str, family: l
     for pair in pairs:
         await_anew(pair, marks, {(*partition, offset) for partition in again for offset in range(3)})
     for pair in pairs:
+        admin.await_committed(pair[0].spec.group)
         for each in pair:
             each.leave()
         assert admin.committed(pair[0].spec.group) == admin.ends
