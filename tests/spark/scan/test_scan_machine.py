@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from ottla.clients.cluster.metadata import ClusterMetadata, TopicMetadata
 from ottla.clients.consumer.completed_fetch import CompletedFetch
-from ottla.clients.consumer.offset_lookup import IsolationLevel
+from ottla.clients.consumer.offset_and_metadata import OffsetAndTimestamp
+from ottla.clients.consumer.offset_lookup import IsolationLevel, LookupResult
 from ottla.clients.consumer.record_decoder import RecordDecoder
 from ottla.clients.errors import KafkaTimeoutError, TopicAuthorizationError
 from ottla.common.error_code import ErrorCode
@@ -19,7 +20,7 @@ from ottla.spark.scan.fetch_settings import FetchSettings
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.scan_errors import CorruptBatchError, DataLossError
 from ottla.spark.scan.scan_machine import GONE_AFTER_MS, ScanMachine
-from ottla.spark.scan.scan_plan import fetch_request
+from ottla.spark.scan.scan_plan import fetch_request, log_bounds
 from tests.clients.consumer.simulated_log import CODECS, SimulatedLog, Step
 from tests.spark.scan.simulated_cluster import NODES, TOPIC, TOPIC_ID, SimulatedCluster, lost
 
@@ -218,6 +219,20 @@ def test_remote_storage_that_is_slow_is_no_gap(recovers: bool) -> None:
         scan.step()
     partition.is_remote_slow = False
     assert [offset for _, offset in scan.run()] == list(range(10))
+
+
+def test_a_local_start_is_the_logs_unless_the_broker_may_still_tell_of_another() -> None:
+    partition = TopicPartition(TOPIC, 0)
+
+    def answer(offset: int | None = None, code: int | None = None) -> LookupResult:
+        found = {partition: None if offset is None else OffsetAndTimestamp(offset, -1, -1)} if code is None else {}
+        return LookupResult(found, {} if code is None else {partition: code}, None)
+
+    assert log_bounds(answer(3), answer(5), answer(9)) == {partition: (3, 5, 9)}
+    for unknown in (answer(), answer(code=ErrorCode.UNSUPPORTED_VERSION)):
+        assert log_bounds(answer(3), unknown, answer(9)) == {partition: (3, 3, 9)}
+    assert log_bounds(answer(3), answer(code=ErrorCode.NOT_LEADER_OR_FOLLOWER), answer(9)) == {}
+    assert log_bounds(answer(3), answer(5), answer(code=ErrorCode.NOT_LEADER_OR_FOLLOWER)) == {}
 
 
 def test_a_broker_that_is_short_of_the_end_is_waited_for() -> None:

@@ -11,16 +11,14 @@ from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.offset_lookup import LookupResult, list_offsets_request, read_list_offsets
-from ottla.clients.errors import error_for
 from ottla.common.errors import KafkaError
-from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.network.node import Node
 from ottla.protocol.messages.fetch import FetchResponse
 from ottla.spark.scan.fetch_settings import FetchSettings
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.scan.scan_machine import ScanMachine
-from ottla.spark.scan.scan_plan import LogBounds, ScanFetch, ScanLookup, fetch_request
+from ottla.spark.scan.scan_plan import ScanFetch, ScanLookup, fetch_request, log_bounds
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +150,7 @@ class RangeFetcher:
         except KafkaError as error:
             self._machine.lookup_failed(lookup, error, self._now_ms())
         else:
-            self._machine.looked_up(lookup, _bounds(*answers), self._now_ms())
+            self._machine.looked_up(lookup, log_bounds(*answers), self._now_ms())
         self._wake.set()
 
     async def _list_offsets(self, lookup: ScanLookup, which: int) -> LookupResult:
@@ -184,15 +182,3 @@ class RangeFetcher:
 
     def _now_ms(self) -> int:
         return self._cluster.runtime.clock.monotonic_ms()
-
-
-def _bounds(starts: LookupResult, local_starts: LookupResult, ends: LookupResult) -> dict[TopicPartition, LogBounds]:
-    """Of the partitions that all is known of. A broker without remote storage may know of no local start."""
-    found = {}
-    for partition, start in starts.found.items():
-        end, code = ends.found.get(partition), local_starts.retry.get(partition)
-        if start is None or end is None or (code is not None and error_for(code).retriable):
-            continue
-        local_start = local_starts.found.get(partition) or start
-        found[partition] = LogBounds(start.offset, local_start.offset, end.offset)
-    return found

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from ottla.clients.cluster.metadata import ClusterMetadata
+from ottla.clients.consumer.offset_lookup import LookupResult
+from ottla.clients.errors import error_for
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import ZERO_UUID
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -146,3 +148,15 @@ def fetch_request(
         rack_id=settings.rack_id,
     )
     return request, _NAMES_ONLY_VERSION if ZERO_UUID in ids.values() else None
+
+
+def log_bounds(starts: LookupResult, local_starts: LookupResult, ends: LookupResult) -> dict[TopicPartition, LogBounds]:
+    """Of the partitions that all is known of. A broker without remote storage may know of no local start."""
+    found = {}
+    for partition, start in starts.found.items():
+        end, code = ends.found.get(partition), local_starts.retry.get(partition)
+        if start is None or end is None or (code is not None and error_for(code).retriable):
+            continue
+        local_start = local_starts.found.get(partition) or start
+        found[partition] = LogBounds(start.offset, local_start.offset, end.offset)
+    return found
