@@ -13,6 +13,7 @@ from ottla.cli.doctor import clock_finding, protocol_finding
 from ottla.cli.doctor_local import directory_findings, space_finding
 from ottla.cli.findings import Finding, Level, has_failed
 from ottla.cli.probe import Speaks, classify
+from ottla.cli.server import DEFAULTS
 from tests.cli.terminal import run_in_terminal, run_piped
 from tests.node import Node
 from tests.ottla_broker import OttlaBroker
@@ -123,6 +124,18 @@ def test_this_machine(tmp_path: Path, written: Callable[[str, str], str]) -> Non
     assert f"ok    The log directory {formatted} is formatted" in done.stdout
     assert f"fail  The log directory {bare} is not formatted; run `ottla storage format`" in done.stdout
     assert f"fail  The log directory {tmp_path / 'missing'} is missing" in done.stdout
+
+
+def test_a_configuration_that_no_server_accepts(tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    sound = [*(f"{name}={value}" for name, value in DEFAULTS.items()), f"log.dirs={tmp_path}", ""]
+    done = run_piped("doctor", "--server-config", written("sound.properties", "\n".join(sound)))
+    assert "ok    A server accepts the configuration" in done.stdout
+    config = written("open.properties", "\n".join([*sound, "authorizer.class.name=org.example.Authorizer"]))
+    done = run_piped("doctor", "--server-config", config)
+    assert done.code == 1
+    assert (
+        "fail  A server does not start with this configuration: The broker config authorizer.class.name" in done.stdout
+    )
 
 
 def test_nothing_to_look_at() -> None:

@@ -32,8 +32,8 @@ STATIC = {
     "log.roll.ms": "3600000",
     "log.cleanup.policy": "delete, compact",
     "listener.name.plaintext.max.connections": "77",
-    "listener.name.plaintext.ssl.keystore.password": "secret",
-    "ssl.key.password": "secret",
+    "listener.name.plaintext.sasl.oauthbearer.client.credentials.client.secret": "secret",
+    "sasl.oauthbearer.client.credentials.client.secret": "secret",
     "no.such.key": "hidden",
     "log.initial.task.delay.ms": "1000",
     "compression.type": "lz4",
@@ -44,7 +44,7 @@ BROKER = {
     "log.segment.bytes": "2097152",
     "num.io.threads": "16",
     "listener.name.plaintext.max.connections": "88",
-    "listener.name.external.ssl.key.password": "secret",
+    "of.a.plugin": "secret",
 }
 DEFAULT = {
     "log.retention.ms": "7000000",
@@ -72,7 +72,7 @@ TRIED = [
     ("BROKER", "1", "max.connections.per.ip", "0"),
     ("BROKER", "1", "max.connections.per.ip.overrides", "nonsense"),
     ("BROKER", "1", "listener.name.plaintext.max.connections", "0"),
-    ("BROKER", "1", "listener.name.plaintext.connections.max.reauth.ms", "5"),
+    ("BROKER", "1", "listener.name.plaintext.connections.max.idle.ms", "5"),
     ("BROKER", "1", "listeners", "PLAINTEXT://127.0.0.1:1"),
     ("BROKER", "1", "cordoned.log.dirs", "/elsewhere"),
     ("BROKER", "1", "log.local.retention.ms", "7000001"),

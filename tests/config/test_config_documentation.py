@@ -2,7 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ottla.config.broker import BROKER_CONFIG
+from ottla.config.broker_keys import AUTHORIZER_CONFIG, BROKER_CONFIG
 from ottla.config.documentation import render_configuration
 from ottla.config.topic import TOPIC_CONFIG
 
@@ -25,4 +25,7 @@ def test_every_key_is_documented_and_inert_ones_say_so() -> None:
         assert key.doc.endswith(".")
         assert key.doc.count(". ") <= 1, "one or two sentences"
     assert "**No effect**: tiered storage is not part of Ottla." in page
+    assert "**Refused**: it promises that clients show certificates, and security is not built yet." in page
+    for key in (*TOPIC_CONFIG, *BROKER_CONFIG, *AUTHORIZER_CONFIG):
+        assert key.promises is None or f"**Refused**: it promises {key.promises}, and {key.inert}." in page
     assert "internal.segment.bytes" not in page

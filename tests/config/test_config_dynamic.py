@@ -158,10 +158,10 @@ def test_an_entry_says_where_its_value_comes_from() -> None:
 
 
 def test_no_secret_is_ever_described() -> None:
-    config = dynamic(ssl_key_password="s3cret", of_a_plugin="s3cret")
+    config = dynamic(sasl_oauthbearer_client_credentials_client_secret="s3cret", of_a_plugin="s3cret")
     entries = describe_broker(config)
     assert "s3cret" not in str(entries)
-    assert entry(entries, "ssl.key.password").is_sensitive
+    assert entry(entries, "sasl.oauthbearer.client.credentials.client.secret").is_sensitive
     assert entry(entries, "of.a.plugin").is_sensitive
 
 

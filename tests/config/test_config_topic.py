@@ -46,8 +46,17 @@ def test_a_stored_name_that_is_unknown_does_not_stop_a_topic(caplog: pytest.LogC
 def test_contradictions_are_refused_with_key_and_value() -> None:
     with pytest.raises(InvalidConfigError, match=r"value 5 for configuration min\.compaction\.lag\.ms.*at most 4"):
         validate_topic_config({"min.compaction.lag.ms": "5"}, LogConfig(max_compaction_lag_ms=4))
-    with pytest.raises(InvalidConfigError, match=r"remote\.storage\.enable: tiered storage is not part of Ottla"):
+
+
+def test_a_promise_that_is_not_kept_is_refused() -> None:
+    with pytest.raises(InvalidConfigError) as raised:
         validate_topic_config({"remote.storage.enable": "true"})
+    assert str(raised.value) == (
+        "The topic config remote.storage.enable promises that sealed segments are kept in remote storage, which this "
+        "version of Ottla does not do, for tiered storage is not part of Ottla: remove it if you can do without"
+    )
+    assert validate_topic_config({"remote.storage.enable": "false"}) == LogConfig()
+    assert LogConfig.from_props({"remote.storage.enable": "true"}).remote_storage_enable, "what is stored must load"
 
 
 def test_inert_keys_warn(caplog: pytest.LogCaptureFixture) -> None:

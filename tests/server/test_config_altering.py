@@ -95,6 +95,18 @@ def test_what_is_settled_here_needs_no_controller(quiet_logger: logging.Logger) 
             ErrorCode.INVALID_REQUEST,
             "Cannot update these configs dynamically: [broker.rack]",
         ),
+        (
+            change(BROKER, "1", ("listener.name.x.ssl.client.auth", SET, "required")),
+            ErrorCode.INVALID_CONFIG,
+            "The broker config listener.name.x.ssl.client.auth promises that clients show certificates, which this "
+            "version of Ottla does not do, for security is not built yet: remove it if you can do without",
+        ),
+        (
+            change(BROKER, "", ("super.users", SET, "User:admin")),
+            ErrorCode.INVALID_CONFIG,
+            "The broker config super.users promises that only these principals may do everything, which this version "
+            "of Ottla does not do, for security is not built yet: remove it if you can do without",
+        ),
     ],
 )
 def test_the_broker_refuses(resource: incremental.AlterConfigsResource, code: int, message: str) -> None:
@@ -181,6 +193,8 @@ def test_replacing_checks_brokers_here_and_passes_on_the_rest() -> None:
         whole(BROKER, "1", ("log.cleaner.threads", "none")),
         whole(TOPIC, "nobody", ("retention.ms", None)),
     )[:2] == [(ErrorCode.INVALID_REQUEST, "Unknown resource type 8"), (0, None)]
+    promise = whole(BROKER, "1", ("listener.name.x.plain.sasl.jaas.config", "x required;"))
+    assert [code for code, _ in world.replace(promise)] == [ErrorCode.INVALID_CONFIG]
     ((_, asked),) = world.controller.asked
     assert isinstance(asked, legacy.AlterConfigsRequest)
     assert [resource.resource_name for resource in asked.resources] == ["orders"]
@@ -197,6 +211,17 @@ def test_controllers_know_who_asked_them_directly() -> None:
     assert world.alter(change(TOPIC, "orders", ("retention.ms", SET, "1")), listener="CONTROLLER") == [(0, None)]
     assert world.replace(whole(TOPIC, "orders", ("retention.ms", "1")), listener="CONTROLLER") == [(0, None)]
     assert [asked_context.forwarded for asked_context, _ in world.controller.asked] == [False, False]
+
+
+def test_controllers_refuse_a_promise_that_is_not_kept_but_for_what_is_stored() -> None:
+    world = World(setting(BROKER, "1", "principal.builder.class", "x.Y"))
+    promise, other = ("principal.builder.class", SET, "x.Z"), ("log.cleaner.threads", SET, "2")
+    assert world.alter(change(BROKER, "1", other), listener="CONTROLLER") == [(0, None)]
+    ((code, message),) = world.alter(change(BROKER, "1", promise), listener="CONTROLLER")
+    assert code == ErrorCode.INVALID_CONFIG
+    assert message is not None and message.startswith("The broker config principal.builder.class promises that")
+    ((code, _),) = world.replace(whole(BROKER, "1", ("ssl.keystore.location", "/x")), listener="CONTROLLER")
+    assert code == ErrorCode.INVALID_CONFIG
 
 
 def test_controllers_refuse_what_they_do_not_know() -> None:

@@ -1,7 +1,8 @@
 """``ottla doctor``: find out why a cluster cannot be reached, or what is wrong with it.
 
 Looks, in this order, at names, ports, what answers there, TLS and SASL, the addresses that the brokers give to clients,
-the versions they speak, the controllers and the clock; with --server-config also at this machine's log directories.
+the versions they speak, the controllers and the clock; with --server-config also at the configuration of a server on
+this machine and at its log directories.
 Each finding is one line, ok, warn or fail, with what to do. The exit code is 1 if something fails.
 With --json: [{"level", "what", "hint"}].
 """
@@ -33,7 +34,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     made = command_parser("doctor", __doc__)
     add_connection(made)
-    made.add_argument("--server-config", metavar="FILE", help="a server.properties: look at its log directories, too")
+    made.add_argument(
+        "--server-config", metavar="FILE", help="a server.properties: look at it and at its log directories, too"
+    )
     return made
 
 

@@ -1,4 +1,4 @@
-"""What a doctor looks at on this machine: the directories that a server.properties names."""
+"""What a doctor looks at on this machine: a server.properties, and the directories that it names."""
 
 import os
 import shutil
@@ -7,16 +7,28 @@ from pathlib import Path
 from typing import Final
 
 from ottla.cli.findings import Finding, fail, ok, warn
+from ottla.common.errors import InvalidConfigError
+from ottla.config.kafka_config import KafkaConfig
 
 _LOW_SHARE: Final = 0.10
 _EMPTY_SHARE: Final = 0.02
 
 
 def local_findings(properties: Mapping[str, str]) -> Iterator[Finding]:
-    """The log directories: are they there, formatted, writable, and is there room?"""
+    """Would a server start with this, and its log directories: are they there, formatted, writable, with room?"""
+    yield configuration_finding(properties)
     named = properties.get("log.dirs") or properties.get("log.dir") or "/tmp/kafka-logs"  # noqa: S108 - Kafka's default
     for name in named.split(","):
         yield from directory_findings(Path(name.strip()))
+
+
+def configuration_finding(properties: Mapping[str, str]) -> Finding:
+    """Whether a server accepts the properties."""
+    try:
+        KafkaConfig.from_props(properties, warn=False)
+    except InvalidConfigError as error:
+        return fail(f"A server does not start with this configuration: {error}", "change the file of --server-config")
+    return ok("A server accepts the configuration")
 
 
 def directory_findings(path: Path) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from ottla.config.network_keys import NETWORK_KEYS
 from ottla.config.quota_keys import QUOTA_KEYS
 from ottla.config.replication_keys import REPLICATION_KEYS
 from ottla.config.sasl_keys import SASL_KEYS
-from ottla.config.security_keys import SECURITY_KEYS
+from ottla.config.security_keys import AUTHORIZER_KEYS, SECURITY_KEYS
 from ottla.config.server_keys import SERVER_KEYS
 from ottla.config.share_keys import SHARE_KEYS
 from ottla.config.tiered_storage_keys import TIERED_STORAGE_KEYS
@@ -29,3 +29,6 @@ BROKER_CONFIG = ConfigTable(
     *SASL_KEYS,
     *TIERED_STORAGE_KEYS,
 )
+
+AUTHORIZER_CONFIG = ConfigTable("authorizer", *AUTHORIZER_KEYS)
+"""The keys of Apache's own authorizer, which takes them from the same file; to the broker they are names of plugins."""

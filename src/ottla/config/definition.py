@@ -34,7 +34,8 @@ class ConfigKey:
 
     ``default`` is None for a key that may be left unset, and for one that is ``required``. ``internal`` keys are for
     tests and stay out of the documentation. ``inert`` says why a key that Apache has cannot mean anything here;
-    setting one warns.
+    setting one warns. ``promises`` is what somebody who sets an inert key relies on, where that protects him or his
+    data: setting one is refused (:mod:`ottla.config.promises`).
     """
 
     name: str
@@ -46,6 +47,7 @@ class ConfigKey:
     inert: str | None = None
     internal: bool = False
     required: bool = False
+    promises: str | None = None
 
     @property
     def field_name(self) -> str:

@@ -16,6 +16,7 @@ from ottla.config.dynamic_keys import (
     broker_config_synonyms,
 )
 from ottla.config.kafka_config import KafkaConfig
+from ottla.config.promises import broken_promises, require_kept_by_node
 from ottla.config.reconfiguration_rules import validate_reconfiguration
 
 logger = logging.getLogger(__name__)
@@ -60,10 +61,17 @@ class DynamicConfig:
         return changed
 
     def validate_change(self, props: Props, *, per_broker: bool) -> None:
-        """InvalidRequestError unless ``props`` may replace the broker's own or the cluster's layer as a whole."""
+        """An error unless ``props`` may replace the broker's own or the cluster's layer as a whole.
+
+        InvalidRequestError as Apache has it; InvalidConfigError where they promise what this version does not do.
+        """
         try:
             validate_dynamic_props(props, per_broker=per_broker)
-            layers = (self.dynamic_default, props) if per_broker else (props, self.dynamic_broker)
+        except InvalidConfigError as error:
+            raise InvalidRequestError(str(error)) from None
+        require_kept_by_node(props)
+        layers = (self.dynamic_default, props) if per_broker else (props, self.dynamic_broker)
+        try:
             proposed = KafkaConfig.from_props(merge_props(self.static.originals, *layers), warn=False)
         except InvalidConfigError as error:
             raise InvalidRequestError(str(error)) from None
@@ -113,6 +121,10 @@ def usable_props(props: Props, *, per_broker: bool) -> Props:
         if refused:
             logger.error("%s: [%s]", ignored, ", ".join(refused))
             usable = {name: value for name, value in usable.items() if name not in refused}
+    broken = broken_promises(usable)
+    if broken:
+        logger.error("Configs that promise a protection which this version does not give: [%s]", ", ".join(broken))
+        usable = {name: value for name, value in usable.items() if name not in broken}
     return usable
 
 

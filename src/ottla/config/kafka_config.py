@@ -9,6 +9,7 @@ from ottla.config.definition import logger
 from ottla.config.dynamic_keys import LISTENER_CONFIG
 from ottla.config.kafka_config_rules import validate_values
 from ottla.config.listeners import Listeners, config_prefix
+from ottla.config.promises import require_kept_by_node
 from ottla.config.sections import (
     GroupCoordinatorConfig,
     KraftConfig,
@@ -57,7 +58,8 @@ class KafkaConfig:
     def from_props(cls, props: Mapping[str, str], *, warn: bool = True) -> Self:
         """The configuration in a server.properties; InvalidConfigError for the first thing that is wrong with it.
 
-        Names that are no keys and keys without effect are reported in the log, unless ``warn`` is false.
+        Names that are no keys and keys without effect are reported in the log, unless ``warn`` is false. What promises
+        a protection that this version does not give is refused.
         """
         originals = populate_synonyms(props)
         own = {name: value for name, value in originals.items() if not LISTENER_CONFIG.fullmatch(name)}
@@ -67,6 +69,7 @@ class KafkaConfig:
         config = cls(originals, values)
         validate_values(config.kraft, config.network, config.replication, config.log, config.listeners, values)
         config.listeners.require_supported()
+        require_kept_by_node(originals)
         return config
 
     def listener_values(self, listener_name: str) -> dict[str, ConfigValue]:

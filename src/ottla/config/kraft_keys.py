@@ -98,6 +98,7 @@ KRAFT_KEYS = (
               internal=True),
     ConfigKey("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH,
               "SASL mechanism towards controllers.",
-              inert="only PLAINTEXT listeners are built yet"),
+              inert="only PLAINTEXT listeners are built yet",
+              promises="that nodes authenticate with controllers"),
 )
 # fmt: on

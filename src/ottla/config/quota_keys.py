@@ -23,7 +23,16 @@ QUOTA_KEYS = (
     *_windows("replication.", "replication"),
     *_windows("alter.log.dirs.replication.", "moves between log directories"),
     *_windows("controller.", "changes at the controller"),
-    ConfigKey("client.quota.callback.class", CLASS, None, None, LOW, "Class that decides client quotas.", inert=QUOTAS),
+    ConfigKey(
+        "client.quota.callback.class",
+        CLASS,
+        None,
+        None,
+        LOW,
+        "Class that decides client quotas.",
+        inert=QUOTAS,
+        promises="that clients keep to the quotas of this class",
+    ),
 )
 
 # fmt: off

@@ -1,4 +1,7 @@
-"""Broker keys of SASL: Kerberos, logins and OAuth bearer tokens."""
+"""Broker keys of SASL: Kerberos, logins and OAuth bearer tokens.
+
+Those that say who is let in make promises; those of this node's own login, to others, promise nothing to it.
+"""
 
 from functools import partial
 
@@ -15,18 +18,25 @@ CLASS, PASSWORD = ConfigType.CLASS, ConfigType.PASSWORD
 JWT_RETRIEVER = "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever"
 JWT_VALIDATOR = "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator"
 
+AUTHENTICATED = "that clients authenticate"
+TOKENS = "that bearer tokens are checked"
+
 _key = partial(ConfigKey, inert=SECURITY)
 
 # fmt: off
 SASL_KEYS = (
     _key("sasl.enabled.mechanisms", LIST, ("GSSAPI",), ValidList(), MEDIUM,
-         "SASL mechanisms that are offered."),
+         "SASL mechanisms that are offered.",
+         promises=AUTHENTICATED),
     _key("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, MEDIUM,
-         "SASL mechanism between brokers."),
+         "SASL mechanism between brokers.",
+         promises="that brokers authenticate with one another"),
     _key("sasl.jaas.config", PASSWORD, None, None, MEDIUM,
-         "Login modules and their options, in the syntax of JAAS."),
+         "Login modules and their options, in the syntax of JAAS.",
+         promises=AUTHENTICATED),
     _key("sasl.server.callback.handler.class", CLASS, None, None, MEDIUM,
-         "Class that answers a SASL server's questions."),
+         "Class that answers a SASL server's questions.",
+         promises=AUTHENTICATED),
     _key("sasl.client.callback.handler.class", CLASS, None, None, MEDIUM,
          "Class that answers a SASL client's questions."),
     _key("sasl.login.callback.handler.class", CLASS, None, None, MEDIUM,
@@ -36,7 +46,8 @@ SASL_KEYS = (
     _key("sasl.server.max.receive.size", INT, 512 * 1024, None, MEDIUM,
          "Largest SASL token that is read before a connection has authenticated."),
     _key("sasl.kerberos.service.name", STRING, None, None, MEDIUM,
-         "Name of Kafka's Kerberos service."),
+         "Name of Kafka's Kerberos service.",
+         promises=AUTHENTICATED),
     _key("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, MEDIUM,
          "Path of kinit."),
     _key("sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, None, MEDIUM,
@@ -46,7 +57,8 @@ SASL_KEYS = (
     _key("sasl.kerberos.min.time.before.relogin", LONG, 60000, None, MEDIUM,
          "Shortest time between two Kerberos logins."),
     _key("sasl.kerberos.principal.to.local.rules", LIST, ("DEFAULT",), ValidList(), MEDIUM,
-         "Rules that make a short name of a Kerberos principal."),
+         "Rules that make a short name of a Kerberos principal.",
+         promises="that principals get their names by these rules"),
     _key("sasl.login.refresh.window.factor", DOUBLE, 0.8, None, MEDIUM,
          "Share of a credential's life after which it is refreshed."),
     _key("sasl.login.refresh.window.jitter", DOUBLE, 0.05, None, MEDIUM,
@@ -74,9 +86,11 @@ SASL_KEYS = (
     _key("sasl.oauthbearer.jwt.retriever.class", CLASS, JWT_RETRIEVER, None, MEDIUM,
          "Class that fetches tokens."),
     _key("sasl.oauthbearer.jwt.validator.class", CLASS, JWT_VALIDATOR, None, MEDIUM,
-         "Class that checks tokens."),
+         "Class that checks tokens.",
+         promises=TOKENS),
     _key("sasl.oauthbearer.jwks.endpoint.url", STRING, None, None, MEDIUM,
-         "Where the keys that tokens are signed with are fetched."),
+         "Where the keys that tokens are signed with are fetched.",
+         promises=TOKENS),
     _key("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, HOUR_MS, None, LOW,
          "Time between two fetches of the signing keys."),
     _key("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, None, LOW,
@@ -86,9 +100,11 @@ SASL_KEYS = (
     _key("sasl.oauthbearer.clock.skew.seconds", INT, 30, None, LOW,
          "By how much clocks may differ when a token's times are checked."),
     _key("sasl.oauthbearer.expected.audience", LIST, (), ValidList(), HIGH,
-         "Audiences of which a token must name one."),
+         "Audiences of which a token must name one.",
+         promises=TOKENS),
     _key("sasl.oauthbearer.expected.issuer", STRING, None, None, HIGH,
-         "Issuer that a token must name."),
+         "Issuer that a token must name.",
+         promises=TOKENS),
     _key("sasl.oauthbearer.scope.claim.name", STRING, "scope", None, LOW,
          "Claim that holds a token's scope."),
     _key("sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW,

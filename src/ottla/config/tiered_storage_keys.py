@@ -19,9 +19,11 @@ _key = partial(ConfigKey, inert=TIERED_STORAGE)
 # fmt: off
 TIERED_STORAGE_KEYS = (
     _key("remote.log.storage.system.enable", BOOLEAN, False, None, MEDIUM,
-         "Whether tiered storage is on at all."),
+         "Whether tiered storage is on at all.",
+         promises="that topics can be kept in remote storage"),
     _key("remote.log.storage.manager.class.name", STRING, None, NonEmptyString(), MEDIUM,
-         "Class that stores segments remotely."),
+         "Class that stores segments remotely.",
+         promises="that topics can be kept in remote storage"),
     _key("remote.log.storage.manager.class.path", STRING, None, None, MEDIUM,
          "Class path of remote.log.storage.manager.class.name."),
     _key("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", NonEmptyString(), MEDIUM,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ottla.common.errors import InvalidConfigError
+from ottla.config.promises import require_kept_by_topic
 from ottla.config.topic_keys import TOPIC_CONFIG
 from ottla.config.values import ConfigValue
 
@@ -132,11 +133,7 @@ def validate_topic_config(props: Mapping[str, object], defaults: LogConfig | Non
     TOPIC_CONFIG.require_known(props)
     config = (defaults or LogConfig()).override(props)
     validate_compaction_lag(config)
-    if config.remote_storage_enable:
-        raise InvalidConfigError(
-            "Invalid value true for configuration remote.storage.enable: "
-            f"{TOPIC_CONFIG['remote.storage.enable'].inert} (allowed: false)"
-        )
+    require_kept_by_topic(props)
     return config
 
 

@@ -8,6 +8,7 @@ from ottla.common.errors import ApiError
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.client_metrics_config import validate_client_metrics_config
 from ottla.config.group_config import validate_group_config
+from ottla.config.promises import require_kept_by_node
 from ottla.config.topic import validate_topic_config
 from ottla.controller.effective_configs import BROKER, CLUSTER_DEFAULT, TOPIC
 from ottla.controller.settings import ControllerSettings, Situation
@@ -66,9 +67,11 @@ def _validate_broker(situation: Situation, name: str, proposed: Mapping[str, str
         if broker_id < 0:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
     current = situation.image.configs.properties(BROKER, name)
-    for key, value in proposed.items():
-        if key in BROKER_CONFIG and current.get(key) != value:
+    changed = {key: value for key, value in proposed.items() if current.get(key) != value}
+    for key, value in changed.items():
+        if key in BROKER_CONFIG:
             BROKER_CONFIG[key].parse(value)
+    require_kept_by_node(changed)
     if proposed.get(CORDONED_LOG_DIRS) != current.get(CORDONED_LOG_DIRS):
         _check_cordoned(situation, proposed.get(CORDONED_LOG_DIRS), current.get(CORDONED_LOG_DIRS))
 
