@@ -64,6 +64,10 @@ class TurnRuntime:
         for item in function(*args):
             yield item
 
+    async def compute(self, function: Callable[..., T], /, *args: object) -> T:
+        await _Turn()
+        return function(*args)
+
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
         task = Task(coroutine)
         self._ready.append(task)

@@ -1,6 +1,8 @@
 """The validator's contract with the log: what is patched where, what comes back, what happens to compression."""
 
+import cramjam
 import pytest
+from crc32c import crc32c
 
 from ottla.common.errors import (
     CorruptRecordError,
@@ -11,13 +13,13 @@ from ottla.common.errors import (
     UnexpectedAppendOffsetError,
 )
 from ottla.config.topic import LogConfig
-from ottla.records import validator
+from ottla.records import inspection
 from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.append_policy import AppendPolicy
-from ottla.records.batch import Buffer, RecordBatch
+from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, Buffer, RecordBatch
 from ottla.records.builder import build_batch
-from ottla.records.compression import Compression, decompress
+from ottla.records.compression import Compression, decompress, may_begin
 from ottla.records.record import Header, Record, SimpleRecord, decode_records
 from ottla.records.replicated import analyze_replicated
 from ottla.records.validator import validate_and_assign_offsets
@@ -29,6 +31,11 @@ RECORDS = [
     for index in range(20)
 ]
 LOG_APPEND_TIME = 0x08
+
+
+def with_crc(records: bytearray) -> bytearray:
+    records[CRC_POSITION:ATTRIBUTES_POSITION] = crc32c(records[ATTRIBUTES_POSITION:]).to_bytes(4, "big")
+    return records
 
 
 def validate(records: Buffer, policy: AppendPolicy | None = None, **changes: object) -> AppendInfo:
@@ -189,6 +196,43 @@ def test_a_refused_batch_is_left_as_it_was() -> None:
         assert records == before
 
 
+def test_a_hundred_records_at_fault_are_named_and_all_are_counted() -> None:
+    records = raw_batch(tuple(RawRecord(0, index, None) for index in range(250)), attributes=1)
+    with pytest.raises(InvalidRecordError, match="due to 250 record errors in total") as refusal:
+        validate(records, AppendPolicy(compacted=True))
+    assert [error.batch_index for error in refusal.value.record_errors] == list(range(100))
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+def test_no_more_records_than_the_bytes_can_hold(codec: Compression) -> None:
+    def claiming(count: int) -> bytearray:
+        return raw_batch((RawRecord(value=bytes(99)),), attributes=codec, count=count, last_offset_delta=count - 1)
+
+    payload_bytes = len(claiming(1)) - HEADER_BYTES
+    most = payload_bytes * 4 if codec else payload_bytes // 7
+    validate(claiming(most))
+    for policy in (AppendPolicy(), AppendPolicy(strict=True)):
+        with pytest.raises(InvalidRecordError, match=f"cannot hold its {most + 1} records"):
+            validate(claiming(most + 1), policy)
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_what_does_not_begin_as_its_codec_does_is_corrupt(codec: Compression) -> None:
+    records = build_batch(RECORDS, compression=codec)
+    validate(bytes(records))
+    records[HEADER_BYTES : HEADER_BYTES + 4] = b"\xff\xff\xff\xff"
+    with pytest.raises(CorruptRecordError, match=f"do not begin as {codec.name.lower()} does"):
+        validate(with_crc(records))
+
+
+def test_a_raw_block_of_snappy_states_a_size_that_it_can_have() -> None:
+    block = bytes(cramjam.snappy.compress_raw(bytes(100_000)))
+    assert may_begin(Compression.SNAPPY, block)
+    assert not may_begin(Compression.SNAPPY, b"\xff\xff\x7f" + block)
+    assert not may_begin(Compression.SNAPPY, b"\xff" * 9)
+    assert not may_begin(Compression.SNAPPY, b"")
+
+
 def test_all_records_at_fault_are_named_and_three_are_shown() -> None:
     records = raw_batch(tuple(RawRecord(0, index, None) for index in range(5)))
     with pytest.raises(InvalidRecordError) as refusal:
@@ -199,20 +243,29 @@ def test_all_records_at_fault_are_named_and_three_are_shown() -> None:
     assert "batchIndex=3" not in str(refusal.value)
 
 
-@pytest.mark.uncompiled
-def test_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validator, "DECOMPRESSED_BYTES_MAX", 10_000)
-    records = raw_batch((RawRecord(value=bytes(20_000)),), attributes=1)
-    with pytest.raises(MessageTooLargeError):
-        validate(bytes(records), AppendPolicy(strict=True))
+def test_records_may_decompress_to_sixteen_times_the_largest_batch() -> None:
+    records = raw_batch((RawRecord(value=bytes(17 << 20)),), attributes=1)
+    policy = AppendPolicy(strict=True)
+    assert policy.decompressed_bytes_max == 16 * policy.max_message_bytes
+    with pytest.raises(MessageTooLargeError, match="Decompressed records exceed the limit"):
+        validate(bytes(records), policy)
+    validate(bytes(records), AppendPolicy(strict=True, max_message_bytes=2 << 20))
     validate(records)
 
 
+def test_what_is_to_be_stored_uncompressed_may_decompress_to_the_largest_batch() -> None:
+    policy = AppendPolicy(target_compression=Compression.NONE, max_message_bytes=1_000)
+    fits = raw_batch((RawRecord(value=bytes(929)),), attributes=1)
+    assert len(validate(fits, policy).records) == 1_000
+    with pytest.raises(MessageTooLargeError):
+        validate(raw_batch((RawRecord(value=bytes(930)),), attributes=1), policy)
+
+
 def test_the_default_depth_walks_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    def walk(*_: object) -> None:
+    def walk(*_: object, **__: object) -> None:
         raise AssertionError("walked")
 
-    monkeypatch.setattr(validator, "check_records", walk)
+    monkeypatch.setattr(inspection, "check_records", walk)
     validate(build_batch(RECORDS))
     validate(build_batch(RECORDS, compression=Compression.ZSTD))
     validate(build_batch(RECORDS), AppendPolicy(log_append_time=True))

@@ -1,7 +1,8 @@
-"""Generator functions that the tests send to worker processes."""
+"""Generator functions, and plain ones, that the tests send to worker processes."""
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 
@@ -54,3 +55,20 @@ def pid_then_busy() -> Iterator[int]:
     yield os.getpid()
     while True:  # without ever letting go of the interpreter
         pass
+
+
+def product(left: int, right: int) -> tuple[int, int]:
+    """The product, and who has worked it out."""
+    return left * right, os.getpid()
+
+
+def refuse(message: str) -> None:
+    raise ValueError(message)
+
+
+def exit_with(status: int) -> None:
+    os._exit(status)
+
+
+def sleep_s(duration_s: float) -> None:
+    time.sleep(duration_s)

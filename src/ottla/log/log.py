@@ -32,6 +32,7 @@ from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.append_policy import AppendPolicy
 from ottla.records.batch import Buffer
+from ottla.records.inspection import Inspect, inspect
 from ottla.records.replicated import analyze_replicated
 from ottla.records.validator import validate_and_assign_offsets
 
@@ -84,11 +85,13 @@ class Log(ReadableLog):
         *,
         verification_guard: VerificationGuard = SENTINEL,
         transaction_version: int = TV_UNKNOWN,
+        inspect_records: Inspect = inspect,
     ) -> AppendInfo:
         """Check batches, give them the next offsets and write them; a producer's repeated batch gives its first answer.
 
         A writable buffer is patched in place. Raft, which is its own leader, brings its offsets along. Raises a
-        KafkaError that names what the batch breaks. When ``flush_due`` is true afterwards, the topic wants the append
+        KafkaError that names what the batch breaks, and what ``inspect_records`` raises, which is called where the
+        records have to be read. When ``flush_due`` is true afterwards, the topic wants the append
         on the disk before it is acknowledged.
         """
         if self.disk.failure is not None:
@@ -111,6 +114,7 @@ class Log(ReadableLog):
                 leader_epoch=leader_epoch,
                 now_ms=now_ms,
                 origin=origin,
+                inspect_records=inspect_records,
             )
         return self._append(info, origin, now_ms, verification_guard, transaction_version)
 

@@ -7,6 +7,7 @@ from ottla.records.batch import (
     DELETE_HORIZON_FLAG,
     TIMESTAMP_TYPE_FLAG,
     TRANSACTIONAL_FLAG,
+    Buffer,
     RecordBatch,
 )
 from ottla.records.builder import seal_batch
@@ -21,20 +22,19 @@ _FLAGS_ON_TIMESTAMPS: Final = TIMESTAMP_TYPE_FLAG | DELETE_HORIZON_FLAG
 
 def rewrite_batch(
     batch: RecordBatch,
-    data: bytes,
+    data: Buffer | None,
     *,
     codec: int,
     level: int | None,
-    consecutive: bool,
     log_append_time: bool,
     max_timestamp: int,
 ) -> bytearray:
     """A batch with the same records and producer, compressed by ``codec``, its offset deltas 0, 1, 2 and so on.
 
-    ``data`` are its records, decompressed: they are compressed as they stand if their deltas are right.
+    ``data`` are its records, decompressed, to be compressed as they stand; None if their deltas are not right.
     """
     base_timestamp = batch.base_timestamp
-    if not consecutive or batch.attributes & _FLAGS_ON_TIMESTAMPS:
+    if data is None or batch.attributes & _FLAGS_ON_TIMESTAMPS:
         base_timestamp, data = _encode_anew(batch)
     return seal_batch(
         compress(codec, data, level) if codec else data,
@@ -51,11 +51,12 @@ def rewrite_batch(
     )
 
 
-def _encode_anew(batch: RecordBatch) -> tuple[int, bytes]:
+def _encode_anew(batch: RecordBatch) -> tuple[int, bytearray]:
     """The first record's timestamp, and all records with offset deltas 0, 1, 2 and timestamp deltas from the first."""
-    records = list(decode_records(batch))
-    base_timestamp = records[0].timestamp
-    return base_timestamp, b"".join(
-        encode_record(index, wrap_timestamp(timestamp - base_timestamp), key, value, headers)
-        for index, (_, timestamp, key, value, headers, _) in enumerate(records)
-    )
+    encoded = bytearray()
+    base_timestamp = 0
+    for index, (_, timestamp, key, value, headers, _) in enumerate(decode_records(batch)):
+        if not index:
+            base_timestamp = timestamp
+        encoded += encode_record(index, wrap_timestamp(timestamp - base_timestamp), key, value, headers)
+    return base_timestamp, encoded

@@ -17,8 +17,13 @@ GZIP_WINDOW_BITS: Final = 31
 """zlib's way to say: 32 KiB window, gzip header and trailer."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_BEGINNING: Final = b"\x1f\x8b\x08"
+"""Magic, and deflate, the one method there is."""
 _GZIP_INPUT_BYTES: Final = 16 * 1024
 _GZIP_OUTPUT_BYTES: Final = 256 * 1024
+
+
+Buffer = bytes | bytearray | memoryview
 
 
 class Compression(IntEnum):
@@ -93,6 +98,17 @@ def decompress(codec: int, data: bytes | bytearray | memoryview, max_bytes: int)
     UnsupportedCompressionTypeError for unknown codecs.
     """
     return _DECOMPRESSORS[compression_for_id(codec)](memoryview(data), max_bytes)
+
+
+def may_begin(codec: int, data: Buffer) -> bool:
+    """Whether ``data`` begins as this codec's streams do; what does not, no client can decompress."""
+    if codec == Compression.GZIP:
+        return data[:3] == _GZIP_BEGINNING
+    if codec == Compression.SNAPPY:
+        return xerial.may_begin(data)
+    if codec == Compression.LZ4:
+        return lz4_frame.may_begin(data)
+    return codec != Compression.ZSTD or zstd_frame.may_begin(data)
 
 
 def _copy(data: memoryview, level: int) -> bytes:  # noqa: ARG001 - the table's signature

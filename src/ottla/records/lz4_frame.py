@@ -59,6 +59,14 @@ def decompress(data: memoryview, max_bytes: int) -> bytes:
     return decompress_bounded("lz4", cramjam.lz4.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
 
 
+def may_begin(data: bytes | bytearray | memoryview) -> bool:
+    """Whether a frame begins here, or one to be skipped."""
+    if len(data) < _UINT32_LE.size:
+        return False
+    magic: int = _UINT32_LE.unpack_from(data)[0]
+    return magic == _MAGIC or magic >> 4 == _SKIPPABLE_MAGIC
+
+
 def _compress_block(block: memoryview, level: int) -> bytes:
     if level == FAST_LEVEL:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))

@@ -17,8 +17,12 @@ STREAM_HEADER: Final = MAGIC + struct.pack(">ii", 1, 1)
 """Magic, version, oldest compatible version."""
 
 _HEADER_BYTES: Final = len(STREAM_HEADER)
+_SIZE_BYTES_MAX: Final = 5
+"""A raw block begins with its size, a varint of 32 bits."""
 _INT32: Final = struct.Struct(">i")
 _VERSION: Final = 1
+_EXPANSION_MAX: Final = 22
+"""The most bytes that one byte of a raw block can stand for: a copy of three bytes repeats 64."""
 
 
 def compress(data: memoryview, level: int) -> bytes:  # noqa: ARG001 - snappy has no levels
@@ -36,6 +40,19 @@ def decompress(data: memoryview, max_bytes: int) -> bytes:
         return _decompress_blocks(_blocks(data) if bytes(data[: len(MAGIC)]) == MAGIC else [data], max_bytes)
     except cramjam.DecompressionError as error:
         raise corrupt("snappy", error) from error
+
+
+def may_begin(data: bytes | bytearray | memoryview) -> bool:
+    """Whether a stream begins here, or a raw block whose stated size its bytes could yield."""
+    if data[: len(MAGIC)] == MAGIC:
+        return True
+    size = shift = 0
+    for byte in data[:_SIZE_BYTES_MAX]:
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return size <= len(data) * _EXPANSION_MAX
+        shift += 7
+    return False
 
 
 def _blocks(data: memoryview) -> list[memoryview]:

@@ -57,6 +57,14 @@ def decompress(data: memoryview, max_bytes: int) -> bytes:
     return decompress_bounded("zstd", cramjam.zstd.decompress_into, data, _content_bound(data, max_bytes), max_bytes)
 
 
+def may_begin(data: bytes | bytearray | memoryview) -> bool:
+    """Whether a frame begins here, or one to be skipped."""
+    if len(data) < _UINT32_LE.size:
+        return False
+    magic: int = _UINT32_LE.unpack_from(data)[0]
+    return magic == _MAGIC or magic >> 4 == _SKIPPABLE_MAGIC
+
+
 def _decompress_frame(data: memoryview, bound: int) -> bytes:
     """A frame that states its size, or that yields at most ``bound``."""
     try:

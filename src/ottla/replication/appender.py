@@ -6,6 +6,9 @@ A produce is answered
 - with acks all when they are committed, which a leader alone finds at once and another one in the purgatory,
 
 and in either case not before they are on the disk where the topic says so (``flush.messages``).
+
+Where records have to be read that would hold up the reactor, a worker process reads them. The produce goes on from that
+entry when it has, as if it had only just come: leadership, rules and sequences are looked at then.
 """
 
 import logging
@@ -26,8 +29,17 @@ from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log.producer_append import TV_UNKNOWN
 from ottla.log.verification import SENTINEL, VerificationGuard
+from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.batch import Buffer
+from ottla.records.inspection import (
+    InlineInspector,
+    Inspection,
+    InspectionPutOff,
+    inspect,
+    inspect_bytes,
+    inspect_inline,
+)
 from ottla.replication.append_result import AppendResult
 from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
 from ottla.replication.delayed_produce import DelayedProduce
@@ -66,6 +78,21 @@ _EXPECTED: Final = frozenset(
     }
 )
 """What does not count as a failed produce, and is answered without the start of the log."""
+
+
+class _Produce(NamedTuple):
+    """A produce, and what has become of its first entries."""
+
+    entries: Sequence[Entry]
+    required_acks: int
+    timeout_ms: int
+    respond: Respond
+    origin: AppendOrigin
+    internal_topics_allowed: bool
+    verification_guards: Mapping[TopicPartition, VerificationGuard]
+    transaction_version: int
+    results: list[AppendResult]
+    uncommitted: list[tuple[Partition, AppendResult]]
 
 
 class _Pending(NamedTuple):
@@ -110,63 +137,129 @@ class Appender:
         internal_topics_allowed: bool = False,
         verification_guards: Mapping[TopicPartition, VerificationGuard] = _NO_GUARDS,
         transaction_version: int = TV_UNKNOWN,
-    ) -> None:
-        """Append each entry on its own; see the module for when ``respond`` is called, often before this returns."""
+    ) -> bool:
+        """Append each entry on its own; see the module for when ``respond`` is called, often before this returns.
+
+        Returns whether each has its place in the log or is refused: then nobody looks at the entries any more.
+        """
         if required_acks not in _VALID_ACKS:
             respond([AppendResult(ErrorCode.INVALID_REQUIRED_ACKS) for _ in entries])
-            return
-        results: list[AppendResult] = []
+            return True
+        return self._go_on(
+            _Produce(
+                entries,
+                required_acks,
+                timeout_ms,
+                respond,
+                origin,
+                internal_topics_allowed,
+                verification_guards,
+                transaction_version,
+                results=[],
+                uncommitted=[],
+            )
+        )
+
+    def _go_on(self, produce: _Produce, inspection: Inspection | None = None) -> bool:
+        """Append the entries that have no result yet, up to one to be read elsewhere; returns whether all have one.
+
+        ``inspection`` is of the first of them.
+        """
+        entries, results, origin = produce.entries, produce.results, produce.origin
+        guards = produce.verification_guards
+        inspect_in_place = InlineInspector().inspect if origin is _CLIENT else inspect
+        inspect_records = inspect_in_place if inspection is None else inspection.recall
         appended: list[tuple[Partition, bool]] = []
-        uncommitted: list[tuple[Partition, AppendResult]] = []
         all_topics = self._all_topics
-        for topic_partition, topic_id, records in entries:
-            all_topics.total_produce_requests.value += 1
+        for topic_partition, topic_id, records in entries[len(results) :]:
+            size = len(records)
+            partition = None
             try:
-                if topic_partition[0] in INTERNAL_TOPICS and not internal_topics_allowed:
+                if topic_partition[0] in INTERNAL_TOPICS and not produce.internal_topics_allowed:
                     raise ApiError(
                         ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic_partition[0]}"
                     )
                 partition = self._online.get(topic_partition)
                 if partition is None or topic_id is not None:
+                    partition = None
                     partition = self._partitions.require(topic_partition, topic_id)
-                metrics = partition.metrics
-                metrics.total_produce_requests.value += 1
-                size = len(records)
                 info, hw_changed = partition.append_records_to_leader(
                     records,
                     origin,
-                    required_acks,
+                    produce.required_acks,
                     self._clock.now_ms() if partition.remote_replicas else 0,
-                    verification_guard=(
-                        verification_guards.get(topic_partition, SENTINEL) if verification_guards else SENTINEL
-                    ),
-                    transaction_version=transaction_version,
+                    verification_guard=guards.get(topic_partition, SENTINEL) if guards else SENTINEL,
+                    transaction_version=produce.transaction_version,
+                    inspect_records=inspect_records,
                 )
+            except InspectionPutOff as put_off:
+                self._runtime.spawn(self._go_on_after_inspection(produce, put_off))
+                break
             except KafkaError as error:
-                results.append(self._refused(topic_partition, len(records), error))
+                all_topics.total_produce_requests.value += 1
+                if partition is not None:
+                    partition.metrics.total_produce_requests.value += 1
+                results.append(self._refused(topic_partition, size, error))
                 continue
-            count = info.records_count
-            metrics.bytes_in.value += size
-            metrics.messages_in.value += count
-            all_topics.bytes_in.value += size
-            all_topics.messages_in.value += count
-            log = partition.log
-            assert log is not None
-            last_offset = info.last_offset
-            result = AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, last_offset)
+            finally:
+                inspect_records = inspect_in_place
+            result = self._note_appended(partition, info, size)
             results.append(result)
             appended.append((partition, hw_changed))
-            if log.high_watermark <= last_offset:
-                uncommitted.append((partition, result))
-        if not uncommitted:
-            respond(results)
-        else:
-            self._respond_later(_Pending(results, uncommitted, required_acks, timeout_ms, respond))
+            log = partition.log
+            assert log is not None
+            if log.high_watermark <= result.last_offset:
+                produce.uncommitted.append((partition, result))
+        is_complete = len(results) == len(entries)
+        if is_complete:
+            self._respond(produce)
         for partition, hw_changed in appended:
             # Followers wait for the end of the log, consumers for the high watermark; a leader alone has no others.
             self._check_fetches(partition.topic_partition)
             if hw_changed and partition.remote_replicas:
                 self._wake_others(partition)
+        return is_complete
+
+    async def _go_on_after_inspection(self, produce: _Produce, put_off: InspectionPutOff) -> None:
+        """Have the records of the first entry without a result read, and go on."""
+        inspection = None
+        try:
+            inspection = await self._inspect_elsewhere(put_off)
+        except KafkaError as error:
+            topic_partition, _, records = produce.entries[len(produce.results)]
+            produce.results.append(self._refused(topic_partition, len(records), error))
+        self._go_on(produce, inspection)
+
+    async def _inspect_elsewhere(self, put_off: InspectionPutOff) -> Inspection:
+        try:
+            return await self._runtime.compute(
+                inspect_bytes, bytes(put_off.batch.bytes), put_off.policy, put_off.now_ms
+            )
+        except OSError as error:
+            # No process could be had, or it was killed. The one error that every producer takes for "later, please".
+            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"The records could not be read: {error}") from error
+
+    def _respond(self, produce: _Produce) -> None:
+        """Every entry has its result: answer, now or when they are where they have to be."""
+        if not produce.uncommitted:
+            produce.respond(produce.results)
+        else:
+            self._respond_later(
+                _Pending(
+                    produce.results, produce.uncommitted, produce.required_acks, produce.timeout_ms, produce.respond
+                )
+            )
+
+    def _note_appended(self, partition: Partition, info: AppendInfo, size_bytes: int) -> AppendResult:
+        """Count an append, and say where it is."""
+        log = partition.log
+        assert log is not None
+        count = info.records_count
+        for metrics in (partition.metrics, self._all_topics):
+            metrics.total_produce_requests.value += 1
+            metrics.bytes_in.value += size_bytes
+            metrics.messages_in.value += count
+        return AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, info.last_offset)
 
     def append_one(  # noqa: PLR0917  by position, for the hot path
         self,
@@ -191,9 +284,6 @@ class Appender:
             or (topic_id is not None and topic_id != partition.topic_id)
         ):
             return None
-        metrics, all_topics = partition.metrics, self._all_topics
-        all_topics.total_produce_requests.value += 1
-        metrics.total_produce_requests.value += 1
         size = len(records)
         remote_replicas = partition.remote_replicas
         try:
@@ -204,23 +294,22 @@ class Appender:
                 self._clock.now_ms() if remote_replicas else 0,
                 verification_guard=verification_guard,
                 transaction_version=transaction_version,
+                inspect_records=inspect_inline if origin is _CLIENT else inspect,
             )
+        except InspectionPutOff:
+            return None
         except KafkaError as error:
+            self._all_topics.total_produce_requests.value += 1
+            partition.metrics.total_produce_requests.value += 1
             return self._refused(topic_partition, size, error)
-        count = info.records_count
-        metrics.bytes_in.value += size
-        metrics.messages_in.value += count
-        all_topics.bytes_in.value += size
-        all_topics.messages_in.value += count
-        log = partition.log
-        assert log is not None
-        last_offset = info.last_offset
-        result = AppendResult(0, info.first_offset, info.append_time, log.log_start_offset, last_offset)
+        result = self._note_appended(partition, info, size)
         if topic_partition in self._fetch_watchers:
             self._check_fetches(topic_partition)
         if hw_changed and remote_replicas:
             self._wake_others(partition)
-        return result if log.high_watermark > last_offset else (partition, result)
+        log = partition.log
+        assert log is not None
+        return result if log.high_watermark > result.last_offset else (partition, result)
 
     def respond_when_acknowledged(
         self, unacknowledged: Unacknowledged, required_acks: int, timeout_ms: int, respond: Respond

@@ -18,6 +18,7 @@ from ottla.log.verification import SENTINEL, VerificationGuard
 from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.batch import NO_TIMESTAMP, Buffer
+from ottla.records.inspection import Inspect, inspect
 from ottla.replication.partition_state import PartitionState
 from ottla.replication.read_result import NO_EPOCH, EpochEndOffset, FetchParams, FetchPartition, ReadResult
 from ottla.replication.replica import Replica
@@ -60,6 +61,7 @@ class Partition(PartitionState):
         *,
         verification_guard: VerificationGuard = SENTINEL,
         transaction_version: int = TV_UNKNOWN,
+        inspect_records: Inspect = inspect,
     ) -> tuple[AppendInfo, bool]:
         """Append as the leader; returns where, and whether the high watermark moved. Only followers' lag needs a time.
 
@@ -83,6 +85,7 @@ class Partition(PartitionState):
             origin,
             verification_guard=verification_guard,
             transaction_version=transaction_version,
+            inspect_records=inspect_records,
         )
         if is_alone:  # what maybe_increment_leader_high_watermark does, for the hot path
             local = log.local

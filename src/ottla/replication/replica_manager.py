@@ -146,25 +146,26 @@ class ReplicaManager:
         *,
         internal_topics_allowed: bool = False,
         operation: TransactionSupportedOperation = TransactionSupportedOperation.DEFAULT_ERROR,
-    ) -> None:
+    ) -> bool:
         """Append a client's records; those of a transaction after the coordinator has been asked.
 
+        Returns whether the entries are no longer needed, as :meth:`Appender.append_records` does.
         INVALID_PRODUCER_ID_MAPPING is raised for a transaction with records of two producers.
         """
         if transactional_id is None:
-            self.append_records(
+            return self.append_records(
                 entries, required_acks, timeout_ms, respond, internal_topics_allowed=internal_topics_allowed
             )
-        else:
-            self._transactional.produce(
-                transactional_id,
-                entries,
-                required_acks,
-                timeout_ms,
-                respond,
-                internal_topics_allowed=internal_topics_allowed,
-                operation=operation,
-            )
+        self._transactional.produce(
+            transactional_id,
+            entries,
+            required_acks,
+            timeout_ms,
+            respond,
+            internal_topics_allowed=internal_topics_allowed,
+            operation=operation,
+        )
+        return False
 
     def has_ongoing_transaction(self, topic_partition: TopicPartition, producer_id: int, producer_epoch: int) -> bool:
         """Whether a producer has written to a partition in its open transaction: then its coordinator knows of it."""

@@ -74,6 +74,10 @@ class InlineRuntime:
             if close is not None:
                 close()
 
+    async def compute(self, function: Callable[..., T], /, *args: object) -> T:
+        """Call it."""
+        return function(*args)
+
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Run it to its end now; its result or exception waits for whoever awaits it."""
         try:

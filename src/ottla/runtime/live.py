@@ -1,9 +1,6 @@
 """The live runtime: asyncio, a few threads for calls that block without the GIL, and worker processes for the rest."""
 
 import asyncio
-import os
-import pickle
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random, SystemRandom
@@ -12,7 +9,8 @@ from typing import Any, TypeVar
 from ottla.runtime.port import Clock, Files
 from ottla.runtime.posix import PosixFiles
 from ottla.runtime.system_clock import SystemClock
-from ottla.runtime.worker import LENGTH, WANT_ITEM, Kind, WorkerFailure, frame
+from ottla.runtime.worker import Kind
+from ottla.runtime.worker_process import KeptWorker, WorkerProcess, exception_of
 
 T = TypeVar("T")
 
@@ -37,6 +35,7 @@ class AsyncioRuntime:
         self.rng = rng if rng is not None else SystemRandom()
         self._executor = ThreadPoolExecutor(blocking_threads, thread_name_prefix="ottla-blocking")
         self._worker_niceness = worker_niceness
+        self._kept_worker: KeptWorker | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
@@ -56,31 +55,25 @@ class AsyncioRuntime:
 
     async def work(self, function: Callable[..., Iterator[T]], /, *args: object) -> AsyncGenerator[T, None]:
         """Run in a process of its own; see the port."""
-        if function.__module__ == "__main__":
-            raise ValueError(f"{function.__qualname__} is defined in __main__, which a worker cannot import")
-        job = frame((function, args))
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-P", "-m", "ottla.runtime.worker", str(self._worker_niceness)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        assert worker.stdin is not None
-        assert worker.stdout is not None
+        worker = await WorkerProcess.start(self._worker_niceness)
         try:
-            request = job + WANT_ITEM
+            worker.begin(function, args)
             while True:
-                kind, content = await _exchange(worker.stdin, worker.stdout, request)
+                kind, content = await worker.next()
                 if kind is Kind.END:
                     return
                 if kind is Kind.ERROR:
-                    raise _failure(function, content)
+                    raise exception_of(content)
                 yield content
-                request = WANT_ITEM
         finally:
-            worker.stdin.close()  # which ends it, wherever it is
-            await worker.wait()
+            await worker.close()
+
+    async def compute(self, function: Callable[..., T], /, *args: object) -> T:
+        """Call in the kept worker process; see the port."""
+        if self._kept_worker is None:
+            self._kept_worker = KeptWorker(self._worker_niceness)
+        result: T = await self._kept_worker.call(function, args)
+        return result
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Start a task; the runtime keeps hold of it until it ends."""
@@ -92,6 +85,12 @@ class AsyncioRuntime:
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait on the loop."""
         await asyncio.sleep(duration_ms / 1000)
+
+    async def stop(self) -> None:
+        """``close``, after the end of the process that ``compute`` has kept."""
+        if self._kept_worker is not None:
+            await self._kept_worker.close()
+        self.close()
 
     def close(self, *, wait: bool = True) -> None:
         """Let the threads finish what they do and end them; without ``wait`` they do so by themselves."""
@@ -107,25 +106,3 @@ class _Spawned(Awaitable[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         return asyncio.shield(self._task).__await__()
-
-
-async def _exchange(stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, request: bytes) -> tuple[Kind, Any]:
-    try:
-        stdin.write(request)
-        await stdin.drain()
-        (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
-        kind, content = pickle.loads(await stdout.readexactly(length))  # noqa: S301  our child wrote it
-    except (asyncio.IncompleteReadError, BrokenPipeError, ConnectionResetError) as error:
-        raise ChildProcessError("a worker process died") from error
-    return kind, content
-
-
-def _failure(function: Callable[..., object], failure: object) -> BaseException:
-    """The exception to raise here, with the worker's traceback as a note."""
-    assert isinstance(failure, WorkerFailure)
-    if failure.pickled is None:
-        return ChildProcessError(f"{function.__qualname__} failed in a worker process:\n{failure.text}")
-    error = pickle.loads(failure.pickled)  # noqa: S301  our child wrote it
-    assert isinstance(error, BaseException)
-    error.add_note(f"in a worker process:\n{failure.text}")
-    return error

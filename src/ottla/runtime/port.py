@@ -134,6 +134,13 @@ class Runtime(Protocol):
         its sudden death is a ChildProcessError, which is an OSError.
         """
 
+    async def compute(self, function: Callable[..., T], /, *args: object) -> T:
+        """Call a function that takes long in a niced worker process, and receive its result.
+
+        Calls take turns in one process, which is kept for the next ones. As with ``work``, what goes to and fro can be
+        pickled, an exception is raised here, and a sudden death is a ChildProcessError; the next call begins anew.
+        """
+
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Start a coroutine on its own. Any number may await the result; one that gives up does not end it."""
 

@@ -1,9 +1,10 @@
 """The child process behind ``Runtime.work``: ``python -m ottla.runtime.worker NICENESS``.
 
-Frames are pickles behind an eight-byte length. The parent sends one frame, the function and its arguments, and then one
-byte for each item it wants; the child answers each byte with a frame of its own: an item, the end, or an error. When
-the parent goes away, or closes the pipe because it wants no more, the child ends at once, wherever it is: two
-generations of workers never write into one directory.
+Frames are pickles behind an eight-byte length. The parent sends a job (a byte and a frame: a generator function and its
+arguments), and then one byte for each item it wants; the child answers each of those with a frame of its own: an item,
+the end, or an error. The next job takes the place of the one before, wherever that stands. When the parent goes away,
+or closes the pipe because it wants no more, the child ends at once: two generations of workers never write into one
+directory.
 
 The standard library's multiprocessing is not used because its children import the ``__main__`` of their parent.
 """
@@ -14,7 +15,7 @@ import signal
 import struct
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from queue import SimpleQueue
 from threading import Thread
@@ -22,6 +23,7 @@ from typing import BinaryIO, NamedTuple
 
 LENGTH = struct.Struct(">Q")
 WANT_ITEM = b"\x01"
+JOB = b"\x02"
 
 
 class Kind(IntEnum):
@@ -45,24 +47,28 @@ def frame(content: object) -> bytes:
     return LENGTH.pack(len(data)) + data
 
 
+def call(function: Callable[..., object], args: tuple[object, ...]) -> Iterator[object]:
+    """The job that is one call of a function."""
+    yield function(*args)
+
+
 def main() -> None:
-    """Serve one job on the standard streams."""
+    """Serve jobs on the standard streams, until the parent closes them."""
     os.nice(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
     requests, answers = _private_streams()
-    (length,) = LENGTH.unpack(_read_or_exit(requests, LENGTH.size))
-    job = _read_or_exit(requests, length)
-    wanted: SimpleQueue[None] = SimpleQueue()
-    Thread(target=_listen, args=(requests, wanted), daemon=True).start()
-    items = _items(job)
-    kind = Kind.ITEM
-    while kind is Kind.ITEM:
-        wanted.get()
-        kind, answer = _advance(items)
+    asked: SimpleQueue[bytes | None] = SimpleQueue()
+    Thread(target=_listen, args=(requests, asked), daemon=True).start()
+    items: Iterator[object] = iter(())
+    while True:
+        job = asked.get()
+        if job is not None:
+            items = _items(job)
+            continue
+        answer = _advance(items)
+        sys.stdout.flush()
         answers.write(answer)
         answers.flush()
-    sys.stdout.flush()
-    os._exit(0)  # an orderly end would wait for the thread that sits in read
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -82,11 +88,17 @@ def _read_or_exit(stream: BinaryIO, size: int) -> bytes:
     return data
 
 
-def _listen(requests: BinaryIO, wanted: "SimpleQueue[None]") -> None:
-    """Pass requests on. The thread sleeps in read, without the GIL; at the end of the stream it ends the process."""
+def _listen(requests: BinaryIO, asked: "SimpleQueue[bytes | None]") -> None:
+    """Pass jobs on, and None for each item that is wanted.
+
+    The thread sleeps in read, without the GIL; at the end of the stream it ends the process.
+    """
     while True:
-        _read_or_exit(requests, len(WANT_ITEM))
-        wanted.put(None)
+        if _read_or_exit(requests, len(WANT_ITEM)) == WANT_ITEM:
+            asked.put(None)
+        else:
+            (length,) = LENGTH.unpack(_read_or_exit(requests, LENGTH.size))
+            asked.put(_read_or_exit(requests, length))
 
 
 def _items(job: bytes) -> Iterator[object]:
@@ -95,14 +107,14 @@ def _items(job: bytes) -> Iterator[object]:
     yield from function(*args)
 
 
-def _advance(items: Iterator[object]) -> tuple[Kind, bytes]:
+def _advance(items: Iterator[object]) -> bytes:
     """Work until the next item, and frame it."""
     try:
-        return Kind.ITEM, frame((Kind.ITEM, next(items)))
+        return frame((Kind.ITEM, next(items)))
     except StopIteration:
-        return Kind.END, frame((Kind.END, None))
+        return frame((Kind.END, None))
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the parent's to raise
-        return Kind.ERROR, frame((Kind.ERROR, _failure(error)))
+        return frame((Kind.ERROR, _failure(error)))
 
 
 def _failure(error: BaseException) -> WorkerFailure:

@@ -183,7 +183,7 @@ class Node:
             await self._log_manager.stop(self._broker.lifecycle.broker_epoch if self._broker is not None else -1)
         if self._metrics is not None:
             await self._metrics.stop()
-        self._runtime.close()
+        await self._runtime.stop()
 
     async def abandon(self) -> None:
         """Close the ports and end the threads, and leave the rest as a crash would: on its loop, which ends with it."""
@@ -192,7 +192,7 @@ class Node:
         for server in (self._broker, self._controller):
             if server is not None:
                 await server.socket_server.stop()
-        self._runtime.close()
+        await self._runtime.stop()
 
 
 def raise_open_files_limit() -> None:

@@ -129,13 +129,14 @@ def _produce(services: BrokerServices, request: Request) -> None:
     header = request.header
     body = decode_request_body(ProduceRequest, request.body, header.api_version)
     produce = _Produce(services, request, body)
+    is_appended = False
     if _has_transactional_records(body) and not _may_write_transactionally(services, request, body):
         produce.refuse_all(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     elif not produce.entries:
         produce.respond([])
     else:
         try:
-            services.replicas.handle_produce_append(
+            is_appended = services.replicas.handle_produce_append(
                 body.transactional_id,
                 produce.entries,
                 body.acks,
@@ -146,7 +147,7 @@ def _produce(services: BrokerServices, request: Request) -> None:
             )
         except KafkaError as error:
             produce.fail(error)
-    if body.transactional_id is None:
+    if is_appended:
         _release_if_waiting(request)
 
 
