@@ -32,7 +32,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_calls_take_turns_in_one_process_that_ends_with_the_runtime() -> None:
-    pids = set()
+    pids: set[int] = set()
 
     async def scenario(runtime: AsyncioRuntime) -> None:
         answers = await asyncio.gather(*(runtime.compute(worker_jobs.product, number, 7) for number in range(20)))
