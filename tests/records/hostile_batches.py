@@ -13,7 +13,7 @@ SMALLEST = encode_record(RawRecord(key=b"", value=b""))
 NULL_KEY = encode_record(RawRecord(key=None, value=b""))
 
 
-def sealed(payload: bytes, count: int, codec: Compression) -> bytearray:
+def sealed(payload: bytes, count: int, codec: Compression, max_timestamp: int = NOW_MS) -> bytearray:
     """A batch whose header is right for ``count`` records."""
     return seal_batch(
         compress(codec, payload),
@@ -23,7 +23,7 @@ def sealed(payload: bytes, count: int, codec: Compression) -> bytearray:
         leader_epoch=-1,
         attributes=codec,
         base_timestamp=NOW_MS,
-        max_timestamp=NOW_MS,
+        max_timestamp=max_timestamp,
     )
 
 
@@ -35,6 +35,12 @@ def repeated(record: bytes, count: int, codec: Compression = Compression.ZSTD) -
 def counted(count: int, value: bytes = b"", codec: Compression = Compression.ZSTD) -> bytearray:
     """Records that a producer might have sent: their offsets are consecutive."""
     return sealed(b"".join(encode_record(RawRecord(0, index, b"k", value)) for index in range(count)), count, codec)
+
+
+def later_than_its_records(count: int, codec: Compression = Compression.ZSTD) -> bytearray:
+    """Whoever looks for a record of the batch's largest timestamp reads them all, and finds none."""
+    records = b"".join(encode_record(RawRecord(0, index, b"k", b"")) for index in range(count))
+    return sealed(records, count, codec, NOW_MS + 1)
 
 
 def claiming(batch: bytearray, count: int) -> bytearray:

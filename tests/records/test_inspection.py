@@ -10,9 +10,8 @@ from ottla.records.append_policy import AppendPolicy
 from ottla.records.batch import RecordBatch
 from ottla.records.builder import build_batch
 from ottla.records.compression import Compression
+from ottla.records.inline_reading import INLINE_BYTES_MAX, INLINE_RECORDS_MAX
 from ottla.records.inspection import (
-    INLINE_BYTES_MAX,
-    INLINE_RECORDS_MAX,
     InlineInspector,
     Inspection,
     InspectionPutOff,

@@ -11,11 +11,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ottla.common.error_code import ErrorCode
+from ottla.log.offset_lookup import MAX_TIMESTAMP
+from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.compression import Compression
 from tests.fuzz.resources import resident_kib
 from tests.ottla_broker import OttlaBroker
-from tests.records.hostile_batches import NULL_KEY, SMALLEST, claiming, counted, repeated
+from tests.records.hostile_batches import (
+    NOW_MS,
+    NULL_KEY,
+    SMALLEST,
+    claiming,
+    counted,
+    later_than_its_records,
+    repeated,
+)
 from tests.server.wire import Wire, create_topic
 
 TURN_NS_MAX = 20_000_000
@@ -91,6 +101,28 @@ def test_no_turn_takes_long(callbacks: Callbacks, wire: Wire, topic: str, hostil
     assert set(errors) <= {ErrorCode.NONE, *REFUSALS}
     assert callbacks.longest_ns < TURN_NS_MAX
     assert wire.received_bytes < ANSWER_BYTES_MAX * PARTITIONS
+
+
+@pytest.fixture(scope="module")
+def unread_topic(address: str) -> str:
+    """Batches of which no record was read when they came: a small one and a large one, over and over."""
+    create_topic(address, "unread", partitions=PARTITIONS)
+    with Wire(address) as wire:
+        for batch in [later_than_its_records(300), later_than_its_records(100_000)] * 3:
+            assert produce(wire, "unread", bytes(batch), PARTITIONS)[0] == ErrorCode.NONE
+    return "unread"
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(NOW_MS, 0), (NOW_MS + 1, -1), (MAX_TIMESTAMP, -1)])
+def test_no_lookup_of_a_timestamp_takes_a_long_turn(
+    unread_topic: str, callbacks: Callbacks, wire: Wire, timestamp: int, offset: int
+) -> None:
+    count = PARTITIONS if timestamp == NOW_MS else 2  # the others read all records
+    partitions = [ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in range(count)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=unread_topic, partitions=partitions)])
+    (topic,) = wire.ask(request, 7).topics
+    assert [(answer.error_code, answer.offset) for answer in topic.partitions] == [(0, offset)] * count
+    assert callbacks.longest_ns < TURN_NS_MAX
 
 
 @st.composite

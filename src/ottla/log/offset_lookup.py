@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from ottla.log.log import Log
 from ottla.records.batch import NO_TIMESTAMP
-from ottla.records.record import decode_records
+from ottla.records.timestamp_search import Search, first_record
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
@@ -24,16 +24,17 @@ class TimestampedOffset(NamedTuple):
     leader_epoch: int | None
 
 
-def offset_for_timestamp(log: Log, timestamp: int) -> TimestampedOffset | None:
+def offset_for_timestamp(log: Log, timestamp: int, search: Search = first_record) -> TimestampedOffset | None:
     """The first offset whose record has at least this timestamp, or what a negative timestamp stands for.
 
+    ``search`` looks through the batches that may have it; what it raises ends the lookup.
     None when every record is older. There is no tiered storage, so its two timestamps find offset -1.
     """
     with log.disk.doing("fetching offset by timestamp"):
-        return _find(log, timestamp)
+        return _find(log, timestamp, search)
 
 
-def _find(log: Log, timestamp: int) -> TimestampedOffset | None:
+def _find(log: Log, timestamp: int, search: Search) -> TimestampedOffset | None:
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         earliest = log.leader_epochs.earliest_entry
         known = earliest is not None and earliest.start_offset <= log.log_start_offset
@@ -44,17 +45,17 @@ def _find(log: Log, timestamp: int) -> TimestampedOffset | None:
     if timestamp in _NO_TIER:
         return TimestampedOffset(NO_TIMESTAMP, -1, -1)
     if timestamp == MAX_TIMESTAMP:
-        return _of_max_timestamp(log)
+        return _of_max_timestamp(log, search)
     for segment in log.segments.values():
         if segment.largest_timestamp_ms >= timestamp:
-            found = segment.find_offset_by_timestamp(timestamp, log.log_start_offset)
+            found = segment.find_offset_by_timestamp(timestamp, log.log_start_offset, search)
             if found is not None:
                 return TimestampedOffset(found[0], found[1], _epoch(found[2]))
             # What has the timestamp lies below the log's start or was compacted away. Apache Kafka gives up here.
     return None
 
 
-def _of_max_timestamp(log: Log) -> TimestampedOffset | None:
+def _of_max_timestamp(log: Log, search: Search) -> TimestampedOffset | None:
     """The first record with the largest timestamp of all."""
     segment = max(log.segments.values(), key=lambda candidate: candidate.max_timestamp_and_offset.timestamp)
     largest, last_offset = segment.max_timestamp_and_offset
@@ -62,10 +63,8 @@ def _of_max_timestamp(log: Log) -> TimestampedOffset | None:
     if found is None or largest == NO_TIMESTAMP:
         return None
     for batch in segment.read_batches(found.position):
-        if batch.max_timestamp == largest:
-            for record in decode_records(batch):
-                if record.timestamp == largest:
-                    return TimestampedOffset(largest, record.offset, _epoch(batch.partition_leader_epoch))
+        if batch.max_timestamp == largest and (record := search(batch, largest, batch.base_offset)):
+            return TimestampedOffset(*record, _epoch(batch.partition_leader_epoch))
     return None
 
 

@@ -17,6 +17,7 @@ from ottla.log.offset_index import OffsetIndex
 from ottla.log.time_index import TimeIndex, TimestampOffset
 from ottla.log.txn_index import TransactionIndex
 from ottla.records.batch import HEADER_BYTES, RecordBatch
+from ottla.records.timestamp_search import Search
 from ottla.runtime.port import Buffer, Clock, File, Files
 
 READ_CHUNK_BYTES: Final = 1 << 20
@@ -237,19 +238,17 @@ class LogSegment:
                 position += batch.size_in_bytes
         return next_offset, position
 
-    def find_offset_by_timestamp(self, timestamp: int, starting_offset: int) -> "tuple[int, int, int] | None":
+    def find_offset_by_timestamp(
+        self, timestamp: int, starting_offset: int, search: Search
+    ) -> tuple[int, int, int] | None:
         """The first record at or after both bounds, as (timestamp, offset, leader epoch)."""
-        from ottla.records.record import decode_records
-
         indexed = self.time_index.lookup(timestamp)
         found = self.find_batch(max(indexed.offset, starting_offset))
         if found is None:
             return None
         for batch in self.read_batches(found.position):
-            if batch.max_timestamp >= timestamp:
-                for record in decode_records(batch):
-                    if record.timestamp >= timestamp and record.offset >= starting_offset:
-                        return record.timestamp, record.offset, batch.partition_leader_epoch
+            if batch.max_timestamp >= timestamp and (record := search(batch, timestamp, starting_offset)):
+                return *record, batch.partition_leader_epoch
         return None
 
     # -- timestamps ---------------------------------------------------------------------------------------------------

@@ -1,25 +1,20 @@
 """What an append reads its batch's records for: their rules, the header's truth, another codec.
 
 Reading costs by what a batch decompresses to, which a few bytes decide. So the count (:mod:`ottla.records.validator`)
-and the size (``AppendPolicy.decompressed_bytes_max``) are bounded before it begins. What is more than a moment's work
-an :class:`InlineInspector` puts off, to be done away from the reactor: an :class:`Inspection` made elsewhere is as good
-as one made in place, under the same policy.
+and the size (``AppendPolicy.decompressed_bytes_max``) are bounded before it begins. What is more than a turn allows
+(:mod:`ottla.records.inline_reading`) an :class:`InlineInspector` puts off, to be done away from the reactor: an
+:class:`Inspection` made elsewhere is as good as one made in place, under the same policy.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from ottla.common.errors import MessageTooLargeError
 from ottla.records.append_policy import AppendPolicy
 from ottla.records.batch import COMPRESSION_MASK, CONTROL_FLAG, Buffer, RecordBatch
 from ottla.records.batch_rewrite import rewrite_batch
 from ottla.records.compression import decompress
+from ottla.records.inline_reading import InlineReading
 from ottla.records.record_checks import check_records
-
-INLINE_RECORDS_MAX: Final = 1_000
-"""How many records are read in place: one takes about 1.5 µs."""
-INLINE_BYTES_MAX: Final = 64 * 1024
-"""How many bytes are decompressed or compressed in place: gzip takes 2 ms to compress them."""
 
 
 class Inspection(NamedTuple):
@@ -56,27 +51,18 @@ class InspectionPutOff(Exception):  # noqa: N818 - no error: the append is to be
 class InlineInspector:
     """Reads records in place, up to bounds that the batches of one turn share."""
 
-    __slots__ = ("_bytes_left", "_records_left")
+    __slots__ = ("_reading",)
 
     def __init__(self) -> None:
-        self._records_left = INLINE_RECORDS_MAX
-        self._bytes_left = INLINE_BYTES_MAX
+        self._reading = InlineReading()
 
     def inspect(self, batch: RecordBatch, policy: AppendPolicy, now_ms: int) -> Inspection:
         """An :data:`Inspect` that raises InspectionPutOff for what is too much."""
-        codec, room = batch.attributes & COMPRESSION_MASK, self._bytes_left
-        is_coded = codec or _target_codec(batch, policy)
-        if batch.records_count > self._records_left or (is_coded and len(batch.payload) > room):
+        data = self._reading.payload(
+            batch, max_bytes=policy.decompressed_bytes_max, is_recompressed=_target_codec(batch, policy) != 0
+        )
+        if data is None:
             raise InspectionPutOff(batch, policy, now_ms)
-        try:
-            data = _records_of(batch, min(room, policy.decompressed_bytes_max))
-        except MessageTooLargeError:
-            if room >= policy.decompressed_bytes_max:
-                raise
-            raise InspectionPutOff(batch, policy, now_ms) from None
-        self._records_left -= batch.records_count
-        if is_coded:
-            self._bytes_left -= len(data)
         return _inspect_records(batch, data, policy, now_ms)
 
 

@@ -65,9 +65,12 @@ def records_payload(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_M
     return decompress(codec, payload, max_bytes) if (codec := batch.compression) else bytes(payload)
 
 
-def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Iterator[Record]:
+def decode_records(
+    batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MAX, payload: bytes | None = None
+) -> Iterator[Record]:
     """The batch's records, with absolute offsets and timestamps. The CRC is the caller's business.
 
+    ``payload`` is the batch's :func:`records_payload`, where that is at hand.
     Raises, while iterating, what :func:`records_payload` raises, and InvalidRecordError where lengths do not add up.
     """
     count = batch.records_count
@@ -75,7 +78,7 @@ def decode_records(batch: RecordBatch, *, max_bytes: int = DECOMPRESSED_BYTES_MA
         return
     if count < 0:
         raise InvalidRecordError(f"Found invalid record count {count} in magic v{batch.magic} batch")
-    data = records_payload(batch, max_bytes=max_bytes)
+    data = records_payload(batch, max_bytes=max_bytes) if payload is None else payload
     base_offset, base_timestamp, base_sequence = batch.base_offset, batch.base_timestamp, batch.base_sequence
     log_append_time = batch.max_timestamp if batch.is_log_append_time else None
     make = tuple.__new__

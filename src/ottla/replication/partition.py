@@ -19,6 +19,7 @@ from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.batch import NO_TIMESTAMP, Buffer
 from ottla.records.inspection import Inspect, inspect
+from ottla.records.timestamp_search import Search, first_record
 from ottla.replication.partition_state import PartitionState
 from ottla.replication.read_result import NO_EPOCH, EpochEndOffset, FetchParams, FetchPartition, ReadResult
 from ottla.replication.replica import Replica
@@ -200,9 +201,11 @@ class Partition(PartitionState):
         current_leader_epoch: int = NO_EPOCH,
         *,
         from_leader: bool = True,
+        search: Search = first_record,
     ) -> TimestampedOffset | None:
         """The offset of a timestamp or of what a negative one stands for; None when there is none to be seen.
 
+        ``search`` is that of :func:`ottla.log.offset_lookup.offset_for_timestamp`.
         ``isolation`` is LOG_END for replicas. OFFSET_NOT_AVAILABLE while a new leader's high watermark lags behind the
         start of its epoch, for what would lie beyond it: the answer could go back in time.
         """
@@ -217,7 +220,7 @@ class Partition(PartitionState):
         if timestamp == LATEST_TIMESTAMP:
             self._check_offsets_available(log, isolation, current_leader_epoch)
             return TimestampedOffset(NO_TIMESTAMP, last_fetchable, self.leader_epoch)
-        found = offset_for_timestamp(log, timestamp)
+        found = offset_for_timestamp(log, timestamp, search)
         if found is None or found.offset >= last_fetchable:
             self._check_offsets_available(log, isolation, current_leader_epoch)
             return None
