@@ -83,6 +83,21 @@ def test_a_call_that_is_given_up_ends_its_process() -> None:
     run(scenario)
 
 
+def test_who_waits_when_the_runtime_stops_hears_of_it() -> None:
+    async def scenario(runtime: AsyncioRuntime) -> None:
+        _, pid = await runtime.compute(worker_jobs.product, 1, 1)
+        endless = asyncio.ensure_future(runtime.compute(worker_jobs.sleep_s, 3600))
+        queued = asyncio.ensure_future(runtime.compute(worker_jobs.product, 2, 3))
+        await asyncio.sleep(0)
+        await runtime.stop()
+        for waiting in (endless, queued):
+            with pytest.raises(ChildProcessError):
+                await waiting
+        assert not is_alive(pid)
+
+    run(scenario)
+
+
 def test_an_idle_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "IDLE_S", 0)
 

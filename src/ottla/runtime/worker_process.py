@@ -70,31 +70,29 @@ class KeptWorker:
     def __init__(self, niceness: int) -> None:
         self._niceness = niceness
         self._worker: WorkerProcess | None = None
+        self._is_closed = False
         self._turn = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
 
     async def call(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
         """What the function returns, or raises; ChildProcessError if the worker died of it."""
         async with self._turn:
+            if self._is_closed:
+                raise ChildProcessError("no worker process is started any more")
             if self._idle is not None:
                 self._idle.cancel()
-            worker, self._worker = self._worker, None
-            if worker is None:
-                worker = await WorkerProcess.start(self._niceness)
+            if self._worker is None:
+                self._worker = await WorkerProcess.start(self._niceness)
             try:
-                worker.begin(call, (function, args))
-                kind, content = await worker.next()
+                self._worker.begin(call, (function, args))
+                kind, content = await self._worker.next()
             except BaseException:  # it died, or nobody waits for its answer any more
-                await worker.close()
+                await self._end()
                 raise
-            self._keep(worker)
+            self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._let_go)
             if kind is Kind.ERROR:
                 raise exception_of(content)
             return content
-
-    def _keep(self, worker: WorkerProcess) -> None:
-        self._worker = worker
-        self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._let_go)
 
     def _let_go(self) -> None:
         worker, self._worker = self._worker, None
@@ -102,9 +100,13 @@ class KeptWorker:
             worker.let_go()
 
     async def close(self) -> None:
-        """End the process; nobody may be waiting for it."""
+        """End the process; whoever waits for it, and whoever calls from now on, gets a ChildProcessError."""
+        self._is_closed = True
         if self._idle is not None:
             self._idle.cancel()
+        await self._end()
+
+    async def _end(self) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
             await worker.close()
