@@ -125,6 +125,11 @@ class Appender:
         self._fetch_watchers = purgatories.fetch.watchers
         self._all_topics = all_topics
         self._on_expired = on_expired
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """The logs are about to be closed: what waits for its records to be read, or for a coordinator, stays out."""
+        self._is_stopped = True
 
     def append_records(
         self,
@@ -165,11 +170,14 @@ class Appender:
 
         ``inspection`` is of the first of them.
         """
+        if self._is_stopped:
+            return False
         entries, results, origin = produce.entries, produce.results, produce.origin
         guards = produce.verification_guards
         inspect_in_place = InlineInspector().inspect if origin is _CLIENT else inspect
         inspect_records = inspect_in_place if inspection is None else inspection.recall
         appended: list[tuple[Partition, bool]] = []
+        put_off = None
         all_topics = self._all_topics
         for topic_partition, topic_id, records in entries[len(results) :]:
             size = len(records)
@@ -192,8 +200,8 @@ class Appender:
                     transaction_version=produce.transaction_version,
                     inspect_records=inspect_records,
                 )
-            except InspectionPutOff as put_off:
-                self._runtime.spawn(self._go_on_after_inspection(produce, put_off))
+            except InspectionPutOff as error:
+                put_off = error
                 break
             except KafkaError as error:
                 all_topics.total_produce_requests.value += 1
@@ -210,15 +218,16 @@ class Appender:
             assert log is not None
             if log.high_watermark <= result.last_offset:
                 produce.uncommitted.append((partition, result))
-        is_complete = len(results) == len(entries)
-        if is_complete:
+        if put_off is None:
             self._respond(produce)
         for partition, hw_changed in appended:
             # Followers wait for the end of the log, consumers for the high watermark; a leader alone has no others.
             self._check_fetches(partition.topic_partition)
             if hw_changed and partition.remote_replicas:
                 self._wake_others(partition)
-        return is_complete
+        if put_off is not None:
+            self._runtime.spawn(self._go_on_after_inspection(produce, put_off))
+        return put_off is None
 
     async def _go_on_after_inspection(self, produce: _Produce, put_off: InspectionPutOff) -> None:
         """Have the records of the first entry without a result read, and go on."""

@@ -73,6 +73,7 @@ class ReplicaManager:
         appender = Appender(runtime, self.partitions, purgatories, self.stats.all_topics, self.metrics.produce_expired)
         self.append_records = appender.append_records
         self.append_one = appender.append_one
+        self.stop = appender.stop
         self.respond_when_acknowledged = appender.respond_when_acknowledged
         verification = TransactionVerification(
             runtime,

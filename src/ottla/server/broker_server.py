@@ -282,6 +282,7 @@ class BrokerServer:
             await self._session.controlled_shutdown(CONTROLLED_SHUTDOWN_TIMEOUT_MS)
         await self._session.stop()
         await self.socket_server.stop()
+        self.replicas.stop()
         self._coordinators.stop()
         self._reaper.stop()
         self._directories.stop()
