@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ottla.common.errors import InvalidRecordError
 from ottla.records import walk_numba
 from ottla.records.record import Header, encode_record
+from ottla.records.varint import encode_varint
 from ottla.records.walk import RecordSpan, copy_records, walk_records
 
 Fields = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]
@@ -61,8 +62,8 @@ def test_walks_and_copies_agree(fields: list[Fields], padding: int, factor: int,
     expected = encode([(f[0] * factor + shift, *f[1:]) for f in fields])
     assert bytes(copy_records(payload, spans, factor, shift)) == expected
 
-    status, rows = numba_walk(payload, padding, padding + len(encoded), len(fields))
-    assert status == 0
+    position, rows = numba_walk(payload, padding, padding + len(encoded), len(fields))
+    assert position == padding + len(encoded)
     assert [tuple(row) for row in rows] == spans
     target = np.zeros(len(encoded) + len(fields) * walk_numba.COPY_GROWTH_BYTES, np.uint8)
     keep = np.ones(len(fields), np.uint8)
@@ -80,10 +81,11 @@ def test_damage_is_refused_by_both_or_neither(fields: list[Fields], data: st.Dat
     end = data.draw(st.integers(0, len(payload)))
     count = data.draw(st.integers(0, len(fields) + 1))
     spans = outcome(bytes(payload), 0, end, count)
-    status, rows = numba_walk(bytes(payload), 0, end, count)
-    assert (status == 0) == (spans is not None)
+    position, rows = numba_walk(bytes(payload), 0, end, count)
+    assert (position >= 0) == (spans is not None)
     if spans is not None:
         assert [tuple(row) for row in rows] == spans
+        assert position == (spans[-1].end if spans else 0)
 
 
 @pytest.mark.parametrize("cut", [1, 5])
@@ -93,11 +95,20 @@ def test_a_cut_payload_is_refused(cut: int) -> None:
         walk_records(payload, 0, len(payload) - cut, 1)
 
 
-def test_bytes_behind_the_last_record_are_refused() -> None:
-    payload = encode_record(0, 0, b"key", b"value", ()) + b"\x00"
-    with pytest.raises(InvalidRecordError, match="still remaining"):
-        walk_records(payload, 0, len(payload), 1)
-    assert numba_walk(payload, 0, len(payload), 1)[0] == walk_numba.BYTES_REMAINING
+def test_a_walk_ends_where_it_is_told_to() -> None:
+    one = encode_record(0, 0, b"key", b"value", ())
+    payload = one + encode_record(1, 0, b"key", b"value", ())
+    assert [span.end for span in walk_records(payload, 0, len(payload), 1)] == [len(one)]
+    assert numba_walk(payload, 0, len(payload), 1)[0] == len(one)
+
+
+@pytest.mark.parametrize("length", [-1, -2, -(1 << 31)])
+def test_a_negative_length_is_a_null(length: int) -> None:
+    body = b"\x00\x00\x00" + encode_varint(length) + encode_varint(length) + b"\x00"
+    payload = encode_varint(len(body)) + body
+    (span,) = walk_records(payload, 0, len(payload), 1)
+    assert (span.key_length, span.value_length) == (length, length)
+    assert tuple(numba_walk(payload, 0, len(payload), 1)[1][0]) == span
 
 
 def test_without_a_place_for_the_cache_functions_are_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ottla.records.copy_numba import copy_bytes
-from ottla.records.walk_numba import BYTES_REMAINING, INVALID_STRUCTURE, Bytes, Rows, compiled, read_varint
+from ottla.records.walk_numba import INVALID_STRUCTURE, Bytes, Rows, compiled, read_varint
 
 Ends = NDArray[np.int32]
 
@@ -30,6 +30,9 @@ WANT_KEYS, WANT_VALUES, WANT_HEADERS = 1, 2, 4
 """Bits of ``wanted``."""
 
 NO_APPEND_TIME: Final = -(1 << 62)
+
+BYTES_REMAINING: Final = -2
+"""What a batch that is more than its records is answered with; one whose records are broken, INVALID_STRUCTURE."""
 
 START, SIZE, COUNT, BASE_OFFSET, BASE_TIMESTAMP, APPEND_TIME, BATCH_END_OFFSET, EPOCH, CRC, CODEC = range(10)
 PAYLOAD_START, PAYLOAD_END = range(10, 12)

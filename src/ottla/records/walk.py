@@ -2,8 +2,8 @@
 
 Compaction needs each record's key, whether it has a value, and its bytes, for millions of records; it builds no
 :class:`~ottla.records.record.Record`. This is the plain walk; :mod:`ottla.records.walk_numba` is the same, compiled.
-Both check that every length stays within its record and that the records fill the payload exactly; neither looks into
-the headers, which are copied as they stand.
+Both check that every length stays within its record; a negative length is a null, as for Apache's reader. Neither looks
+into the headers, which are copied as they stand.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ottla.common.errors import InvalidRecordError
 from ottla.records.batch import Buffer
+from ottla.records.record_scan import wrap_timestamp
 from ottla.records.varint import encode_varint, read_varint, read_varlong, size_of_varint
 
 
@@ -26,13 +27,13 @@ class RecordSpan(NamedTuple):
     """Where the bytes begin that no rewrite changes: key, value and headers with their lengths."""
     key: int
     key_length: int
-    """-1 for a null key."""
+    """Negative for a null key."""
     value_length: int
-    """-1 for a tombstone."""
+    """Negative for a tombstone."""
 
 
 def walk_records(payload: Buffer, start: int, end: int, count: int) -> list[RecordSpan]:
-    """The ``count`` records in ``payload[start:end]``, uncompressed; InvalidRecordError if they are not just that."""
+    """The first ``count`` records in ``payload[start:end]``, uncompressed; InvalidRecordError if they are not there."""
     spans = []
     position = start
     try:
@@ -42,8 +43,6 @@ def walk_records(payload: Buffer, start: int, end: int, count: int) -> list[Reco
             position = span.end
     except IndexError:
         raise InvalidRecordError(f"Found invalid record structure at position {position - start}") from None
-    if position != end:
-        raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
     return spans
 
 
@@ -56,7 +55,7 @@ def _walk_record(payload: Buffer, start: int, limit: int) -> RecordSpan:
     offset_delta, body = read_varint(payload, position)
     key_length, key = read_varint(payload, body)
     value_length, value = read_varint(payload, key + max(key_length, 0))
-    if key_length < -1 or value_length < -1 or value + max(value_length, 0) >= end:
+    if value + max(value_length, 0) >= end:
         raise InvalidRecordError(f"Found invalid record structure: key of {key_length}, value of {value_length} bytes")
     return RecordSpan(start, end, timestamp_delta, offset_delta, body, key, key_length, value_length)
 
@@ -72,7 +71,7 @@ def copy_records(
     copied = bytearray()
     view = memoryview(payload)
     for span in spans:
-        timestamp_delta = span.timestamp_delta * timestamp_factor + timestamp_shift
+        timestamp_delta = wrap_timestamp(span.timestamp_delta * timestamp_factor + timestamp_shift)
         offset_delta = span.offset_delta
         rest = span.end - span.body
         copied += encode_varint(1 + size_of_varint(timestamp_delta) + size_of_varint(offset_delta) + rest)

@@ -18,7 +18,6 @@ COLUMNS: Final = 8
 START, END, TIMESTAMP_DELTA, OFFSET_DELTA, BODY, KEY, KEY_LENGTH, VALUE_LENGTH = range(COLUMNS)
 
 INVALID_STRUCTURE: Final = -1
-BYTES_REMAINING: Final = -2
 
 COPY_GROWTH_BYTES: Final = 12
 """What a record may grow by when its timestamp delta changes: nine more bytes of delta, some of its length."""
@@ -52,7 +51,7 @@ def read_varint(payload: Bytes, position: int, end: int, bits: int) -> tuple[int
 
 @compiled
 def walk_records(payload: Bytes, start: int, end: int, count: int, rows: Rows) -> int:
-    """Fill one row a record; 0, or INVALID_STRUCTURE or BYTES_REMAINING."""
+    """Fill one row a record; the position after the last, or INVALID_STRUCTURE."""
     position = start
     for index in range(count):
         size, at = read_varint(payload, position, end, 32)
@@ -66,10 +65,10 @@ def walk_records(payload: Bytes, start: int, end: int, count: int, rows: Rows) -
         if body < 0:
             return INVALID_STRUCTURE
         key_length, key = read_varint(payload, body, record_end, 32)
-        if key < 0 or key_length < -1:
+        if key < 0:
             return INVALID_STRUCTURE
         value_length, value = read_varint(payload, key + max(key_length, 0), record_end, 32)
-        if value < 0 or value_length < -1 or value + max(value_length, 0) >= record_end:
+        if value < 0 or value + max(value_length, 0) >= record_end:
             return INVALID_STRUCTURE
         row = rows[index]
         row[START] = position
@@ -81,7 +80,7 @@ def walk_records(payload: Bytes, start: int, end: int, count: int, rows: Rows) -
         row[KEY_LENGTH] = key_length
         row[VALUE_LENGTH] = value_length
         position = record_end
-    return 0 if position == end else BYTES_REMAINING
+    return position
 
 
 @compiled

@@ -3,9 +3,11 @@
 import tempfile
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.log.cleaner import offset_map
 from ottla.log.cleaner.plan import cleanable_offsets, log_to_clean
 from ottla.log.cleaner.task import CleanedGroup, CleaningDone, CleanTask
 from ottla.log.cleaner.worker import clean_segments, remove_cleaned_files
@@ -151,9 +153,10 @@ def assert_both_maps_clean_alike(task: CleanTask) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(steps)
-def test_cleaning_keeps_what_compaction_promises(script: list[tuple[object, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
+@given(steps, st.sampled_from([1, 2, offset_map.SLICE_RECORDS_MAX]))
+def test_cleaning_keeps_what_compaction_promises(script: list[tuple[object, ...]], slice_records_max: int) -> None:
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offset_map, "SLICE_RECORDS_MAX", slice_records_max)
         driver = Driver(directory)
         for step in script:
             driver.do(step)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ottla.log.cleaner.offset_map import FilterRules, OffsetMap, Retained, walk_batch
+from ottla.log.cleaner.offset_map import BatchWalk, FilterRules, OffsetMap, Retained
 from ottla.log.cleaner.stats import CleanerStats
 from ottla.log.cleaner.transactions import CleanedTransactionMetadata
 from ottla.records.batch import (
@@ -26,8 +26,10 @@ from ottla.records.batch import (
 )
 from ottla.records.builder import seal_batch
 from ottla.records.compression import compress
+from ottla.records.record_scan import wrap_timestamp
 
 _KEPT_IN_EMPTY_BATCH: Final = TIMESTAMP_TYPE_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
+_NOTHING: Final = Retained(0, 0, False, 0, 0)
 _KEPT_IN_BATCH: Final = _KEPT_IN_EMPTY_BATCH | COMPRESSION_MASK | DELETE_HORIZON_FLAG
 
 
@@ -139,13 +141,10 @@ class RecordFilter:
         return batch.is_control and batch.producer_epoch == last.producer_epoch
 
     def _filter_records(self, batch: RecordBatch, *, sets_horizon: bool) -> Buffer | None:
-        offset_map = self._map
-        walk_batch(offset_map, batch)
+        walk, retained = BatchWalk(batch), _NOTHING
+        for _ in walk.slices(self._map):
+            retained = retained.followed_by(self._retain(batch))
         horizon_ms = batch.delete_horizon_ms
-        if batch.is_control:
-            retained = offset_map.retain_all()
-        else:
-            retained = offset_map.retain(batch.base_offset, horizon_ms is None or self._now_ms < horizon_ms)
         self._stats.invalid_messages_read += retained.invalid
         if not retained.records_count:
             return None
@@ -154,21 +153,40 @@ class RecordFilter:
         if retained.records_count == batch.records_count and not sets_horizon:
             return batch.bytes
         return self._rewrite(
-            batch, retained, self._now_ms + self._rules.delete_retention_ms if sets_horizon else horizon_ms
+            batch, walk, retained, self._now_ms + self._rules.delete_retention_ms if sets_horizon else horizon_ms
         )
 
-    def _rewrite(self, batch: RecordBatch, retained: Retained, horizon_ms: int | None) -> bytearray:
+    def _retain(self, batch: RecordBatch) -> Retained:
+        """Decide on the walked slice of the batch."""
+        if batch.is_control:
+            return self._map.retain_all()
+        horizon_ms = batch.delete_horizon_ms
+        return self._map.retain(batch.base_offset, horizon_ms is None or self._now_ms < horizon_ms)
+
+    def _copy_retained(
+        self, batch: RecordBatch, walk: BatchWalk, timestamp_factor: int, timestamp_shift: int
+    ) -> Buffer:
+        """The retained records of the whole batch, written again: what the map has forgotten it walks once more."""
+        if walk.is_one_slice:
+            return self._map.copy_retained(timestamp_factor, timestamp_shift)
+        copied = bytearray()
+        for _ in walk.slices(self._map):
+            self._retain(batch)
+            copied += self._map.copy_retained(timestamp_factor, timestamp_shift)
+        return copied
+
+    def _rewrite(self, batch: RecordBatch, walk: BatchWalk, retained: Retained, horizon_ms: int | None) -> bytearray:
         """The retained records under the old header; timestamps count from the horizon or the first record."""
         if batch.is_log_append_time:
             first_timestamp = max_timestamp = batch.max_timestamp
         else:
-            first_timestamp = batch.base_timestamp + retained.first_timestamp_delta
-            max_timestamp = max(NO_TIMESTAMP, batch.base_timestamp + retained.max_timestamp_delta)
+            first_timestamp = wrap_timestamp(batch.base_timestamp + retained.first_timestamp_delta)
+            max_timestamp = max(NO_TIMESTAMP, wrap_timestamp(batch.base_timestamp + retained.max_timestamp_delta))
         base_timestamp = first_timestamp if horizon_ms is None else horizon_ms
         if batch.is_log_append_time:
-            records = self._map.copy_retained(0, batch.max_timestamp - base_timestamp)
+            records = self._copy_retained(batch, walk, 0, wrap_timestamp(batch.max_timestamp - base_timestamp))
         else:
-            records = self._map.copy_retained(1, batch.base_timestamp - base_timestamp)
+            records = self._copy_retained(batch, walk, 1, wrap_timestamp(batch.base_timestamp - base_timestamp))
         attributes = batch.attributes & _KEPT_IN_BATCH
         return seal_batch(
             compress(batch.compression, records) if batch.compression else records,

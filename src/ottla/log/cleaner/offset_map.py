@@ -1,16 +1,18 @@
 """The offset map: the latest offset of each key in the dirty part of a log, in bounded memory.
 
 Keys are held as keyed 128-bit hashes under a secret that is new with each cleaning, so that nobody can craft keys that
-collide. A batch is walked once (``walk``); its keys then go into the map (``put_keys``), or the map says which of its
-records stay (``retain``) and writes them again (``copy_retained``): the compiled map does each in one call, with no
-Python object a record. It can also do runs of batches in one call (``put_run``, ``filter_run``), where nothing is left
-for Python to decide. Both maps give the same answers as long as both have room.
+collide. A batch is walked slice by slice (:class:`BatchWalk`). The map takes up a slice's keys (``put_keys``), or says
+which of its records stay (``retain``) and writes them again (``copy_retained``). The compiled map does each in one
+call, with no Python object a record. It can also do runs of batches in one call (``put_run``, ``filter_run``), where
+nothing is left for Python to decide. Both maps give the same answers as long as both have room.
 """
 
 import logging
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final, NamedTuple, Protocol
 
+from ottla.common.errors import InvalidRecordError
 from ottla.records.batch import HEADER_BYTES, Buffer, RecordBatch
 from ottla.records.record import records_payload
 from ottla.records.walk import RecordSpan, copy_records, walk_records
@@ -21,12 +23,15 @@ NOT_FOUND: Final = -1
 SECRET_BYTES: Final = 16
 HASH_BYTES: Final = 16
 
+SLICE_RECORDS_MAX: Final = 16 * 1024
+"""How many records are in work at once: the plain map takes 500 bytes for one, and a batch may hold millions."""
+
 PLAIN_BYTES_PER_ENTRY: Final = 192
 """64 for the digest, 32 for the offset, and 90 for the dict just when it grows."""
 
 
 class Retained(NamedTuple):
-    """What ``retain`` decided about a batch; the deltas are of retained records and 0 if there are none."""
+    """What ``retain`` decided about a slice; the deltas are of retained records and 0 if there are none."""
 
     records_count: int
     invalid: int
@@ -34,6 +39,19 @@ class Retained(NamedTuple):
     has_tombstones: bool
     first_timestamp_delta: int
     max_timestamp_delta: int
+
+    def followed_by(self, after: "Retained") -> "Retained":
+        """The decision about both slices."""
+        if not (self.records_count and after.records_count):
+            some = self if self.records_count else after
+            return some._replace(invalid=self.invalid + after.invalid)
+        return Retained(
+            self.records_count + after.records_count,
+            self.invalid + after.invalid,
+            self.has_tombstones or after.has_tombstones,
+            self.first_timestamp_delta,
+            max(self.max_timestamp_delta, after.max_timestamp_delta),
+        )
 
 
 class MappedRun(NamedTuple):
@@ -66,7 +84,7 @@ class FilteredRun(NamedTuple):
 
 
 class OffsetMap(Protocol):
-    """Key → latest offset, for at most ``slots`` keys, and the walked batch in work."""
+    """Key → latest offset, for at most ``slots`` keys, and the walked records in work."""
 
     slots: int
     latest_offset: int
@@ -76,10 +94,11 @@ class OffsetMap(Protocol):
     def size(self) -> int:
         """How many keys it holds."""
 
-    def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
-        """Take up the ``count`` uncompressed records in ``payload[start:end]``, in place of those before.
+    def walk(self, payload: Buffer, start: int, end: int, count: int) -> int:
+        """Take up the first ``count`` uncompressed records in ``payload[start:end]``, in place of those before.
 
-        Raises InvalidRecordError if they are not just that.
+        At most SLICE_RECORDS_MAX of them; returns the position after the last. Raises InvalidRecordError if they are
+        not there.
         """
 
     def put_keys(self, base_offset: int, start_offset: int, size_max: int) -> bool:
@@ -127,10 +146,11 @@ class PlainOffsetMap:
         """How many keys it holds."""
         return len(self._offsets)
 
-    def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
-        """Take up a batch's records."""
+    def walk(self, payload: Buffer, start: int, end: int, count: int) -> int:
+        """Take up records."""
         self._payload = payload
-        self._spans = walk_records(payload, start, end, count)
+        self._spans = spans = walk_records(payload, start, end, count)
+        return spans[-1].end if spans else start
 
     def put_keys(self, base_offset: int, start_offset: int, size_max: int) -> bool:
         """Map the walked records' keys; True if the map is full."""
@@ -207,11 +227,35 @@ def new_offset_map(memory_bytes: int, secret: bytes, *, compiled: bool | None = 
     return PlainOffsetMap(memory_bytes, secret)
 
 
-def walk_batch(offset_map: OffsetMap, batch: RecordBatch) -> None:
-    """Let the map walk a batch's records, decompressed if need be."""
-    if batch.compression:
-        payload = records_payload(batch)
-        offset_map.walk(payload, 0, len(payload), batch.records_count)
-    else:
-        end = batch.position + batch.size_in_bytes
-        offset_map.walk(batch.buffer, batch.position + HEADER_BYTES, end, batch.records_count)
+class BatchWalk:
+    """A batch's records, decompressed if need be, for a map to take up slice by slice."""
+
+    __slots__ = ("_count", "_end", "_payload", "_start")
+
+    def __init__(self, batch: RecordBatch) -> None:
+        self._count = batch.records_count
+        if batch.compression:
+            self._payload: Buffer = records_payload(batch)
+            self._start, self._end = 0, len(self._payload)
+        else:
+            self._payload = batch.buffer
+            self._start, self._end = batch.position + HEADER_BYTES, batch.position + batch.size_in_bytes
+
+    @property
+    def is_one_slice(self) -> bool:
+        """Whether the map has all records at once."""
+        return self._count <= SLICE_RECORDS_MAX
+
+    def slices(self, offset_map: OffsetMap) -> Iterator[None]:
+        """Have the map walk one slice after the other; each time, something can be asked of it.
+
+        Raises InvalidRecordError where the batch does not consist of as many records as its header says.
+        """
+        position, left = self._start, self._count
+        while left > 0:
+            count = min(left, SLICE_RECORDS_MAX)
+            position = offset_map.walk(self._payload, position, self._end, count)
+            left -= count
+            if not left and position != self._end:
+                raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
+            yield

@@ -1,27 +1,29 @@
 """The offset map, compiled by numba: see :mod:`ottla.log.cleaner.offset_map` for what it does."""
 
-from typing import Final
-
 import numpy as np
 from crc32c import crc32c
 
 from ottla.common.errors import InvalidRecordError
-from ottla.log.cleaner.offset_map import NOT_FOUND, FilteredRun, FilterRules, MappedRun, Retained
+from ottla.log.cleaner.offset_map import (
+    NOT_FOUND,
+    SLICE_RECORDS_MAX,
+    FilteredRun,
+    FilterRules,
+    MappedRun,
+    Retained,
+)
 from ottla.log.cleaner.runs_numba import OUTPUT_FACTOR, filter_run, put_run
 from ottla.log.cleaner.table_numba import BYTES_PER_ENTRY, Words, hash_keys, mark_retained, put_keys, summarize
 from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, Buffer
 from ottla.records.walk_numba import (
-    BYTES_REMAINING,
     COLUMNS,
     COPY_GROWTH_BYTES,
+    INVALID_STRUCTURE,
     Bytes,
     Rows,
     copy_records,
     walk_records,
 )
-
-RECORDS_EXPECTED: Final = 4096
-"""Room for the records of a batch from the start; a larger batch makes more."""
 
 
 class NumbaOffsetMap:
@@ -40,23 +42,20 @@ class NumbaOffsetMap:
         self._bytes = 0
         self._rules: FilterRules | None = None
         self._last_data_offsets: Rows = np.zeros(0, np.int64)
-        self._reserve(RECORDS_EXPECTED)
+        self._rows: Rows = np.zeros((SLICE_RECORDS_MAX, COLUMNS), np.int64)
+        self._hashes: Words = np.zeros((SLICE_RECORDS_MAX, 2), np.uint64)
+        self._keep: Bytes = np.zeros(SLICE_RECORDS_MAX, np.uint8)
 
-    def walk(self, payload: Buffer, start: int, end: int, count: int) -> None:
-        """Take up a batch's records."""
+    def walk(self, payload: Buffer, start: int, end: int, count: int) -> int:
+        """Take up records."""
         self._count = 0
-        if count > len(self._rows):
-            if count > end - start:  # a record takes more than a byte: do not believe the count
-                raise InvalidRecordError(f"Found invalid record count {count} in {end - start} bytes")
-            self._reserve(count * 2)
         self._payload = np.frombuffer(payload, np.uint8)
-        status = walk_records(self._payload, start, end, count, self._rows)
-        if status == BYTES_REMAINING:
-            raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
-        if status:
+        position = walk_records(self._payload, start, end, count, self._rows)
+        if position == INVALID_STRUCTURE:
             raise InvalidRecordError("Found invalid record structure")
         self._count = count
-        self._bytes = end - start
+        self._bytes = position - start
+        return position
 
     def put_keys(self, base_offset: int, start_offset: int, size_max: int) -> bool:
         """Map the walked records' keys; True if the map is full."""
@@ -159,9 +158,3 @@ class NumbaOffsetMap:
                 crc = crc32c(view[start + ATTRIBUTES_POSITION : end])
                 data[start + CRC_POSITION : start + ATTRIBUTES_POSITION] = crc.to_bytes(4, "big")
         return FilteredRun(position, data, starts, messages_read, messages_written, invalid)
-
-    def _reserve(self, count: int) -> None:
-        """Make room for the records of one batch."""
-        self._rows: Rows = np.zeros((count, COLUMNS), np.int64)
-        self._hashes: Words = np.zeros((count, 2), np.uint64)
-        self._keep: Bytes = np.zeros(count, np.uint8)

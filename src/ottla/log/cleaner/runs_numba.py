@@ -80,7 +80,7 @@ def put_run(  # noqa: PLR0917 - compiled functions take positional arguments
         if read_int(chunk, position + ATTRIBUTES_POSITION, 2) & NOT_PLAIN or count < 0 or count > len(rows):
             break
         end = position + LOG_OVERHEAD + read_int(chunk, position + LENGTH_POSITION, 4)
-        if walk_records(chunk, position + HEADER_BYTES, end, count, rows) != 0:
+        if walk_records(chunk, position + HEADER_BYTES, end, count, rows) != end:
             break
         base_offset = read_int(chunk, position, 8)
         hash_keys(chunk, rows, count, secret, hashes)
@@ -125,7 +125,7 @@ def filter_run(  # noqa: PLR0917 - compiled functions take positional arguments
         if attributes & NOT_PLAIN or count < 0 or count > len(rows):
             break
         end = position + LOG_OVERHEAD + read_int(chunk, position + LENGTH_POSITION, 4)
-        if walk_records(chunk, position + HEADER_BYTES, end, count, rows) != 0:
+        if walk_records(chunk, position + HEADER_BYTES, end, count, rows) != end:
             break
         base_offset = read_int(chunk, position, 8)
         base_timestamp = read_int(chunk, position + BASE_TIMESTAMP_POSITION, 8)

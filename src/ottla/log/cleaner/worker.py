@@ -16,7 +16,7 @@ from crc32c import crc32c
 from ottla.common.errors import CorruptRecordError
 from ottla.log import names
 from ottla.log.cleaner.filter import RecordFilter
-from ottla.log.cleaner.offset_map import OffsetMap, new_offset_map, walk_batch
+from ottla.log.cleaner.offset_map import BatchWalk, OffsetMap, new_offset_map
 from ottla.log.cleaner.plan import group_segments_by_size
 from ottla.log.cleaner.stats import CleanerStats
 from ottla.log.cleaner.task import CleanedGroup, CleanerProgress, CleanerReport, CleaningDone, CleanTask
@@ -159,9 +159,9 @@ class _Cleaner:
         if batch.is_control:
             transactions.on_control_batch_read(batch)
         elif not transactions.on_batch_read(batch) and batch.records_count:
-            walk_batch(offset_map, batch)
-            if offset_map.put_keys(batch.base_offset, start_offset, size_max):
-                return True
+            for _ in BatchWalk(batch).slices(offset_map):
+                if offset_map.put_keys(batch.base_offset, start_offset, size_max):
+                    return True
         self._stats.map_messages_read += batch.records_count
         if batch.last_offset >= start_offset:
             offset_map.latest_offset = batch.last_offset
