@@ -3,9 +3,10 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
@@ -71,12 +72,12 @@ class Arena:
                     yield name, self.nodes[name]
 
     @contextmanager
-    def topic(self, node: Node, partitions: int = 1) -> Iterator[str]:
+    def topic(self, node: Node, partitions: int = 1, config: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
         """A new topic, deleted afterwards so that its dirty pages need not be written."""
         self._topics += 1
         name = f"bench-{self._topics}"
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 2})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_BOUND_S)
+        admin.create_topics([NewTopic(name, partitions, 1, config=dict(config))])[name].result(_BOUND_S)
         yield name
         admin.delete_topics([name])[name].result(_BOUND_S)
 

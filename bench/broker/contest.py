@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.broker import clients, consume, controller, footprint, nodes, produce
+from bench.broker import clients, consume, controller, footprint, hostile, nodes, produce
 from bench.broker.arena import Arena
 from bench.groups import commits, loading, rebalances, transactions
 from bench.measure import Row
@@ -29,6 +29,7 @@ SECTIONS: dict[str, Callable[[Arena], None]] = {
     "controller": controller.controller,
     "sync": clients.sync,
     "librdkafka": clients.throughput,
+    "hostile": hostile.hostile,
     "profiles": clients.profiles,
     "consume": consume.consume,
     "sendfile": consume.sendfile,

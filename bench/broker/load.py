@@ -56,7 +56,7 @@ def _produce(address: tuple[str, int], plan: dict[str, Any]) -> Load:
     batch = wire.batch_of(plan["value_bytes"], plan["records"], int(time.time() * 1000))
     channels: dict[int, _Channel] = {}
     for partition in range(plan["connections"]):
-        frame = wire.produce_frame(plan["topic"], partition, batch)
+        frame = wire.produce_frame(plan["topic"], [partition], batch)
         channel = _Channel(address, frame, in_flight, plan["topic"])
         channels[channel.socket.fileno()] = channel
     left_to_send, left_to_hear = wanted - len(channels) * in_flight, wanted
@@ -174,7 +174,7 @@ def _fetch(address: tuple[str, int], plan: dict[str, Any]) -> Load:
 def _sync(address: tuple[str, int], plan: dict[str, Any]) -> Load:
     """Send one request after another on one connection; latencies count."""
     batch = wire.batch_of(plan["value_bytes"], 1, int(time.time() * 1000))
-    frame = wire.produce_frame(plan["topic"], 0, batch)
+    frame = wire.produce_frame(plan["topic"], [0], batch)
     connection = connected(address)
     _accepted(connection, frame, plan["topic"])
     latencies = []

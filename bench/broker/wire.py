@@ -1,6 +1,7 @@
 """Requests as bytes, for load that costs its generator nothing: written once, sent many times."""
 
 import struct
+from collections.abc import Sequence
 
 from ottla.records.builder import build_batch
 from ottla.records.record import SimpleRecord
@@ -12,11 +13,11 @@ ACKS_ALL = -1
 SIZE = struct.Struct(">i")
 
 
-def produce_frame(topic: str, partition: int, batch: bytes, acks: int = ACKS_ALL) -> bytes:
-    """Return a request with one batch."""
-    records = b"%b%b" % (_uvarint(len(batch) + 1), batch)
-    body = b"\0" + struct.pack(">hi", acks, 30_000)
-    body += b"\2" + _name(topic) + b"\2" + struct.pack(">i", partition) + records + b"\0\0\0"
+def produce_frame(topic: str, partitions: Sequence[int], batch: bytes, acks: int = ACKS_ALL) -> bytes:
+    """Return a request with one batch for each partition."""
+    records = b"%b%b\0" % (_uvarint(len(batch) + 1), batch)
+    body = b"\0" + struct.pack(">hi", acks, 30_000) + b"\2" + _name(topic) + _uvarint(len(partitions) + 1)
+    body += b"".join(struct.pack(">i", partition) + records for partition in partitions) + b"\0\0"
     return _frame(_PRODUCE, _PRODUCE_VERSION, body)
 
 

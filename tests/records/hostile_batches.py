@@ -1,5 +1,7 @@
 """Batches that are small on the wire and large once they are read."""
 
+from collections.abc import Callable, Mapping
+
 from crc32c import crc32c
 
 from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION
@@ -50,3 +52,14 @@ def claiming(batch: bytearray, count: int) -> bytearray:
     changed[23:27] = (count - 1).to_bytes(4, "big")
     changed[CRC_POSITION:ATTRIBUTES_POSITION] = crc32c(memoryview(changed)[ATTRIBUTES_POSITION:]).to_bytes(4, "big")
     return changed
+
+
+HOSTILE: Mapping[str, Callable[[], bytearray]] = {
+    "ten million small records": lambda: repeated(SMALLEST, 10_000_000),
+    "two million small records": lambda: repeated(SMALLEST, 2_000_000),
+    "a million null keys": lambda: repeated(NULL_KEY, 1_000_000),
+    "as many records as are believed": lambda: claiming(repeated(SMALLEST, 20_000), 4 * 20),
+    "consecutive offsets": lambda: counted(100_000),
+    "one huge record": lambda: counted(1, bytes(100_000_000)),
+    "megabytes to compress": lambda: counted(1_000, bytes(15_000)),
+}

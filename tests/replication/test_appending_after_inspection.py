@@ -80,6 +80,13 @@ def test_every_entry_may_have_to_wait(broker: SlowBroker) -> None:
     assert broker.computed == 2
 
 
+def test_small_entries_share_turns_and_need_no_worker(broker: SlowBroker) -> None:
+    results = broker.append_both(keyed(COUNT - 1), keyed(2))
+    assert results is not None
+    assert [result.last_offset for result in results] == [COUNT - 2, 1]
+    assert broker.computed == 0
+
+
 def test_what_breaks_a_rule_is_refused_and_the_others_are_not(broker: SlowBroker) -> None:
     results = broker.append_both(repeated(NULL_KEY, 2 * COUNT), keyed(3))
     assert results is not None

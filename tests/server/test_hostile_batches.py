@@ -18,6 +18,7 @@ from ottla.records.compression import Compression
 from tests.fuzz.resources import resident_kib
 from tests.ottla_broker import OttlaBroker
 from tests.records.hostile_batches import (
+    HOSTILE,
     NOW_MS,
     NULL_KEY,
     SMALLEST,
@@ -79,17 +80,6 @@ def callbacks(topics: None, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(asyncio.Handle, "_run", timed)
     yield seen
     gc.unfreeze()
-
-
-HOSTILE: Mapping[str, Callable[[], bytearray]] = {
-    "ten million small records": lambda: repeated(SMALLEST, 10_000_000),
-    "two million small records": lambda: repeated(SMALLEST, 2_000_000),
-    "a million null keys": lambda: repeated(NULL_KEY, 1_000_000),
-    "as many records as are believed": lambda: claiming(repeated(SMALLEST, 20_000), 4 * 20),
-    "consecutive offsets": lambda: counted(100_000),
-    "one huge record": lambda: counted(1, bytes(100_000_000)),
-    "megabytes to compress": lambda: counted(1_000, bytes(15_000)),
-}
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -39,13 +39,14 @@ Inspect = Callable[[RecordBatch, AppendPolicy, int], Inspection]
 
 
 class InspectionPutOff(Exception):  # noqa: N818 - no error: the append is to be tried again, with an Inspection
-    """The records are more than can be read in place."""
+    """The records are more than can be read in place: in this turn, or, if they ``fit_no_turn``, in any."""
 
-    def __init__(self, batch: RecordBatch, policy: AppendPolicy, now_ms: int) -> None:
-        super().__init__(f"{batch} is to be read away from the reactor")
+    def __init__(self, batch: RecordBatch, policy: AppendPolicy, now_ms: int, *, fit_no_turn: bool = True) -> None:
+        super().__init__(f"{batch} is to be read later, or away from the reactor")
         self.batch = batch
         self.policy = policy
         self.now_ms = now_ms
+        self.fit_no_turn = fit_no_turn
 
 
 class InlineInspector:
@@ -62,7 +63,7 @@ class InlineInspector:
             batch, max_bytes=policy.decompressed_bytes_max, is_recompressed=_target_codec(batch, policy) != 0
         )
         if data is None:
-            raise InspectionPutOff(batch, policy, now_ms)
+            raise InspectionPutOff(batch, policy, now_ms, fit_no_turn=self._reading.is_whole)
         return _inspect_records(batch, data, policy, now_ms)
 
 

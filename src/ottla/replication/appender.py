@@ -7,8 +7,9 @@ A produce is answered
 
 and in either case not before they are on the disk where the topic says so (``flush.messages``).
 
-Where records have to be read that would hold up the reactor, a worker process reads them. The produce goes on from that
-entry when it has, as if it had only just come: leadership, rules and sequences are looked at then.
+Where more records have to be read than a turn of the reactor allows, the produce goes on in the next turn; what is too
+much for any turn a worker process reads. The produce then goes on from that entry as if it had only just come:
+leadership, rules and sequences are looked at then.
 """
 
 import logging
@@ -182,6 +183,7 @@ class Appender:
         for topic_partition, topic_id, records in entries[len(results) :]:
             size = len(records)
             partition = None
+            inspect_these, inspect_records = inspect_records, inspect_in_place
             try:
                 if topic_partition[0] in INTERNAL_TOPICS and not produce.internal_topics_allowed:
                     raise ApiError(
@@ -198,7 +200,7 @@ class Appender:
                     self._clock.now_ms() if partition.remote_replicas else 0,
                     verification_guard=guards.get(topic_partition, SENTINEL) if guards else SENTINEL,
                     transaction_version=produce.transaction_version,
-                    inspect_records=inspect_records,
+                    inspect_records=inspect_these,
                 )
             except InspectionPutOff as error:
                 put_off = error
@@ -209,8 +211,6 @@ class Appender:
                     partition.metrics.total_produce_requests.value += 1
                 results.append(self._refused(topic_partition, size, error))
                 continue
-            finally:
-                inspect_records = inspect_in_place
             result = self._note_appended(partition, info, size)
             results.append(result)
             appended.append((partition, hw_changed))
@@ -230,13 +230,16 @@ class Appender:
         return put_off is None
 
     async def _go_on_after_inspection(self, produce: _Produce, put_off: InspectionPutOff) -> None:
-        """Have the records of the first entry without a result read, and go on."""
+        """Have the records of the first entry without a result read, or wait for the next turn, and go on."""
         inspection = None
-        try:
-            inspection = await self._inspect_elsewhere(put_off)
-        except KafkaError as error:
-            topic_partition, _, records = produce.entries[len(produce.results)]
-            produce.results.append(self._refused(topic_partition, len(records), error))
+        if put_off.fit_no_turn:
+            try:
+                inspection = await self._inspect_elsewhere(put_off)
+            except KafkaError as error:
+                topic_partition, _, records = produce.entries[len(produce.results)]
+                produce.results.append(self._refused(topic_partition, len(records), error))
+        else:
+            await self._runtime.sleep_ms(0)
         self._go_on(produce, inspection)
 
     async def _inspect_elsewhere(self, put_off: InspectionPutOff) -> Inspection:
