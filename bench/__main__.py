@@ -8,7 +8,7 @@ import sys
 
 from bench.measure import Row, describe_machine
 
-NAMES = ("append", "lookup", "recovery", "opening", "compaction", "broker", "clients", "spark")
+NAMES = ("append", "lookup", "recovery", "opening", "compaction", "validation", "broker", "clients", "spark")
 
 
 def main() -> int:

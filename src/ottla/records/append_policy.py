@@ -1,6 +1,6 @@
 """What a topic's configuration demands of an append, worked out once so that the hot path only compares numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Self
 
 from ottla.common.errors import MessageTooLargeError
@@ -32,6 +32,10 @@ class AppendPolicy:
     after_max_ms: int = 3_600_000
     max_message_bytes: int = 1_048_588
     strict: bool = False
+
+    def __reduce__(self) -> tuple[type["AppendPolicy"], tuple[object, ...]]:
+        """By its fields: what pickle does by itself a frozen class does not allow once it is compiled."""
+        return AppendPolicy, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def decompressed_bytes_max(self) -> int:
