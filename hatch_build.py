@@ -165,19 +165,24 @@ class CompiledModules(BuildHookInterface):  # type: ignore[type-arg]
             shutil.rmtree(self._scratch)
 
 
-def _compile(sources: Path, built: Path) -> None:
+def translate() -> list[Any]:
+    """Make extensions in C of the sources in the current directory; ends the process where mypyc refuses one."""
     from mypyc.build import mypycify
+
+    # A build has not all dependencies at hand, so a comment that some of them need may seem unused here.
+    options = ["--strict", "--no-warn-unused-ignores", "--explicit-package-bases", "--namespace-packages"]
+    options.append("--ignore-missing-imports")
+    return mypycify([*options, *(f"ottla/{name}.py" for name in COMPILED)], opt_level="3", debug_level="0")
+
+
+def _compile(sources: Path, built: Path) -> None:
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
 
     before = os.getcwd()
     os.chdir(sources)
     try:
-        # A build has not all dependencies at hand, so a comment that some of them need may seem unused here.
-        options = ["--strict", "--no-warn-unused-ignores", "--explicit-package-bases", "--namespace-packages"]
-        options.append("--ignore-missing-imports")
-        extensions = mypycify([*options, *(f"ottla/{name}.py" for name in COMPILED)], opt_level="3", debug_level="0")
-        command = build_ext(Distribution({"name": "ottla", "ext_modules": extensions}))
+        command = build_ext(Distribution({"name": "ottla", "ext_modules": translate()}))
         command.build_lib = str(built)
         command.build_temp = str(sources / "build")
         command.ensure_finalized()

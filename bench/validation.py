@@ -85,13 +85,13 @@ async def _measure() -> list[tuple[object, ...]]:
                 assert walk_records(np.frombuffer(payload, np.uint8), 0, len(payload), count, rows) == len(payload)
 
             async def in_default() -> None:
-                validate(default)  # noqa: B023
+                validate(default)
 
             async def in_place() -> None:
-                validate(strict)  # noqa: B023
+                validate(strict)
 
             async def in_thread() -> None:
-                await runtime.blocking(walk)  # noqa: B023
+                await runtime.blocking(walk)
 
             async def in_process() -> None:
                 await runtime.compute(inspect_bytes, batch, strict, now_ms)  # noqa: B023
@@ -111,9 +111,7 @@ async def _cost(way: Callable[[], Awaitable[None]]) -> _Cost:
             await way()
             calls += 1
         if number:
-            costs.append(
-                _Cost((time.thread_time() - cpu) / calls * 1e6, (time.perf_counter() - begun) / calls * 1e6)
-            )
+            costs.append(_Cost((time.thread_time() - cpu) / calls * 1e6, (time.perf_counter() - begun) / calls * 1e6))
     return _Cost(median(cost.reactor_us for cost in costs), median(cost.wall_us for cost in costs))
 
 
