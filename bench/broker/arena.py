@@ -17,7 +17,6 @@ from bench.broker.board import Board
 from bench.broker.load import Load, generate
 from bench.measure import Row
 from tests.node import Node
-from tests.oracle import Oracle
 
 _BOUND_S = 60
 _STILL_COLD = 0.02
@@ -33,9 +32,9 @@ class Cost(NamedTuple):
 class Arena:
     """The running contenders, by name, and how many rounds are wanted."""
 
-    def __init__(self, names: list[str], oracle: Oracle | None, directory: Path, *, long: bool) -> None:
+    def __init__(self, names: list[str], contenders: nodes.Contenders, directory: Path, *, long: bool) -> None:
         self.names = names
-        self.oracle = oracle
+        self.contenders = contenders
         self.directory = directory
         self.long = long
         self.rounds = 5 if long else 3
@@ -46,7 +45,7 @@ class Arena:
     def start(self, section: str) -> None:
         """Start the contenders, anew, for a section."""
         for name in self.names:
-            self.nodes[name] = nodes.contender(name, self.oracle, self.directory / f"{section}-{name}")
+            self.nodes[name] = self.contenders.node(name, self.directory / f"{section}-{name}")
             self.nodes[name].start()
 
     def kill(self) -> None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from bench.measure import Row
 
-APACHE, OTTLA = "apache", "ottla"
+APACHE, OTTLA, BEFORE = "apache", "ottla", "before"
+_TITLES = {APACHE: "Apache", OTTLA: "Ottla", BEFORE: "before"}
 
 
 class Bar(NamedTuple):
@@ -42,7 +43,10 @@ class Line(NamedTuple):
 
 
 class Board:
-    """Collects figures and prints them; the median of a contender's figures counts."""
+    """Collects figures and prints them; the median of a contender's figures counts.
+
+    Ratios are to the first contender. Bars are told beside Apache, and where Ottla is alone.
+    """
 
     def __init__(self, title: str, contenders: list[str]) -> None:
         self._title = title
@@ -55,17 +59,18 @@ class Board:
 
     def print(self) -> list[Row]:
         """Print the table and return its lines for the summary."""
-        head = ["", *({"apache": "Apache", "ottla": "Ottla"}[name] for name in self._contenders), "ratio", "bar", ""]
+        head = ["", *(_TITLES[name] for name in self._contenders), "ratio", "bar", ""]
+        reference = self._contenders[0]
         cells, rows = [head], []
         for line, figures in self._figures.items():
             medians = {name: median(values) for name, values in figures.items()}
             written = [line.write(medians[name]) if name in medians else "–" for name in self._contenders]
-            both = APACHE in medians and OTTLA in medians and medians[APACHE]
-            ratio = f"{medians[OTTLA] / medians[APACHE]:.2f} ×" if both else ""
-            reached = None
-            if line.bar is not None and OTTLA in medians and (both or not line.bar.is_ratio):
-                reached = line.bar.reached(medians.get(APACHE, 0.0), medians[OTTLA])
-            bar = line.bar.text if line.bar is not None else ""
+            both = reference != OTTLA and OTTLA in medians and medians.get(reference)
+            ratio = f"{medians[OTTLA] / medians[reference]:.3f} ×" if both else ""
+            reached, wanted = None, None if reference == BEFORE else line.bar
+            if wanted is not None and OTTLA in medians and (both or not wanted.is_ratio):
+                reached = wanted.reached(medians.get(APACHE, 0.0), medians[OTTLA])
+            bar = wanted.text if wanted is not None else ""
             cells.append([line.what, *written, ratio, bar, {True: "OK", False: "MISS", None: ""}[reached]])
             rows.append(Row(line.what, " / ".join(written), bar, reached))
         widths = [max(len(row[column]) for row in cells) for column in range(len(head))]

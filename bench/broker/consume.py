@@ -61,7 +61,7 @@ def sendfile(arena: Arena) -> None:
             directory = arena.directory / way
             with (
                 nodes.standing_still(others),
-                nodes.contender("ottla", None, directory, properties) as node,
+                arena.contenders.node("ottla", directory, properties) as node,
                 arena.topic(node, PARTITIONS) as topic,
             ):
                 _fill(node, topic, requests)

@@ -1,5 +1,7 @@
 """Apache Kafka 4.3.1 and Ottla in one run: ``python -m bench broker [--long] [--only produce,…] [--contender …]``.
 
+With ``--against PACKAGE`` it is Ottla before a change, as ``pip install --target`` has put it there, and Ottla.
+
 Both run as processes of their own and are warmed up; while one is measured the other stands still. Rounds alternate and
 medians count. Data is on the disk of the checkout.
 
@@ -46,6 +48,8 @@ ALONE = ("startup", "memory", "loading")
 def run(arguments: Sequence[str] = ()) -> list[Row]:
     options = _parse(arguments)
     names = ["apache", "ottla"] if options.contender == "both" else [options.contender]
+    if options.against:
+        names = ["before", "ottla"]
     wanted = options.only.split(",") if options.only else list(SECTIONS)
     oracle = Oracle(print) if "apache" in names else None
     print(
@@ -57,7 +61,7 @@ def run(arguments: Sequence[str] = ()) -> list[Row]:
             "Ottla's hot path is", "compiled" if nodes.COMPILED.is_dir() else "not compiled: see make bench", flush=True
         )
     with scratch_directory() as directory:
-        arena = Arena(names, oracle, Path(directory), long=options.long)
+        arena = Arena(names, nodes.Contenders(oracle, options.against), Path(directory), long=options.long)
         try:
             for name in (name for name in SECTIONS if name in wanted):
                 if name not in ALONE:
@@ -76,6 +80,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--long", action="store_true", help="warm up until a JVM has compiled its whole hot path")
     parser.add_argument("--only", default="", help=f"sections, with commas: {', '.join(SECTIONS)}")
     parser.add_argument("--contender", default="both", choices=("both", "apache", "ottla"))
+    parser.add_argument("--against", type=Path, metavar="PACKAGE", help="Ottla of this directory instead of Apache")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.only.split(",") if name and name not in SECTIONS]
     if unknown:

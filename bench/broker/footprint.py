@@ -26,7 +26,7 @@ def startup(arena: Arena) -> None:
         for number in range(arena.rounds + 1):
             for name in arena.names:
                 directory = arena.directory / f"start-{name}-{number}"
-                node = nodes.contender(name, arena.oracle, directory)
+                node = arena.contenders.node(name, directory)
                 try:
                     took = nodes.seconds_to_first_answer(node)
                 finally:
@@ -43,7 +43,7 @@ def memory(arena: Arena) -> None:
     with arena.board("Memory") as board:
         for name in arena.names:
             directory = arena.directory / f"memory-{name}"
-            with nodes.contender(name, arena.oracle, directory) as node:
+            with arena.contenders.node(name, directory) as node:
                 time.sleep(_SETTLE_S)
                 idle = process.resident_bytes(node.pid)
                 connections = [connected(("127.0.0.1", node.ports.broker)) for _ in range(CONNECTIONS)]

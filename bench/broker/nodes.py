@@ -11,6 +11,7 @@ from pathlib import Path
 
 import ottla
 from bench.broker import wire
+from bench.broker.board import APACHE, BEFORE
 from bench.broker.load import read_frame
 from tests.apache.broker import ApacheBroker
 from tests.node import Node
@@ -61,12 +62,13 @@ class BenchedApache(ApacheBroker):
 class BenchedOttla(OttlaBroker):
     """Ottla's server as a wheel installs it: its hot path compiled (`make build/compiled`), if that could be built."""
 
-    def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, properties: Mapping[str, str], package: Path = COMPILED) -> None:
         super().__init__(directory, {**PROPERTIES, **properties})
+        self._package = package
 
     def environment(self) -> dict[str, str]:
         """Find the compiled package before the sources."""
-        paths = [str(COMPILED)] if COMPILED.is_dir() else []
+        paths = [str(self._package)] if self._package.is_dir() else []
         return {**super().environment(), "PYTHONPATH": os.pathsep.join(paths)}
 
 
@@ -75,12 +77,22 @@ def compile_ottla() -> None:
     compileall.compile_dir(COMPILED if COMPILED.is_dir() else Path(ottla.__file__).parent, quiet=1)
 
 
-def contender(name: str, oracle: Oracle | None, directory: Path, properties: Mapping[str, str] | None = None) -> Node:
-    """Return a node that is not started."""
-    if name == "apache":
-        assert oracle is not None
-        return BenchedApache(oracle, directory, properties or {})
-    return BenchedOttla(directory, properties or {})
+class Contenders:
+    """Who is measured: Apache's broker, this Ottla, and Ottla as another package has it."""
+
+    def __init__(self, oracle: Oracle | None = None, before: Path | None = None) -> None:
+        self._oracle = oracle
+        self._before = before
+
+    def node(self, name: str, directory: Path, properties: Mapping[str, str] | None = None) -> Node:
+        """Return a node that is not started."""
+        if name == APACHE:
+            assert self._oracle is not None
+            return BenchedApache(self._oracle, directory, properties or {})
+        if name == BEFORE:
+            assert self._before is not None
+            return BenchedOttla(directory, properties or {}, self._before)
+        return BenchedOttla(directory, properties or {})
 
 
 def seconds_to_first_answer(node: Node) -> float:

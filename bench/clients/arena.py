@@ -8,7 +8,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # its stubs do not export it
 
-from bench.broker.nodes import contender
+from bench.broker.nodes import Contenders
 from tests.node import Node
 from tests.oracle import Oracle
 
@@ -22,7 +22,7 @@ class ClientArena:
         self.quick = quick
         self.rounds = 2 if quick else 5
         self._oracle = Oracle(print) if name == "apache" else None
-        self._node: Node = contender(name, self._oracle, directory)
+        self._node: Node = Contenders(self._oracle).node(name, directory)
         self._numbers = count()
 
     def start(self) -> None:

@@ -3,9 +3,8 @@
 import re
 import time
 
-from bench.broker import nodes
 from bench.broker.arena import Arena
-from bench.broker.board import Line, below, milliseconds, seconds
+from bench.broker.board import APACHE, Line, below, milliseconds, seconds
 from bench.broker.clients import percentiles
 from bench.broker.controller import connected_to, ping_us
 from bench.groups.members import await_coordinators
@@ -32,12 +31,8 @@ _NOT_YET = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-_LOADED_PATTERNS = {
-    "ottla": re.compile(
-        r"Finished loading __consumer_offsets-0 .* in (\d+) ms: (\d+) records, .* longest slice (\d+) us"
-    ),
-    "apache": re.compile(r"Finished loading .*__consumer_offsets-0 .* in (\d+)ms where .* Loaded (\d+) records"),
-}
+_APACHE_LOADED = re.compile(r"Finished loading .*__consumer_offsets-0 .* in (\d+)ms where .* Loaded (\d+) records")
+_LOADED = re.compile(r"Finished loading __consumer_offsets-0 .* in (\d+) ms: (\d+) records, .* longest slice (\d+) us")
 
 LOAD = Line(f"loading {OFFSETS:,} committed offsets", seconds, below(15, "15 s"))
 SLICE = Line("  longest slice, CPU", milliseconds)
@@ -49,7 +44,7 @@ def loading(arena: Arena) -> None:
     """Both brokers are started anew for this."""
     with arena.board("Loading offsets") as board:
         for name in arena.names:
-            node = nodes.contender(name, arena.oracle, arena.directory / f"{name}-loading", PROPERTIES)
+            node = arena.contenders.node(name, arena.directory / f"{name}-loading", PROPERTIES)
             with node:
                 board.add(WRITTEN, name, _commit(node, OFFSETS))
                 node.stop()
@@ -131,7 +126,8 @@ def _ping_until_loaded(node: Node) -> list[float]:
 
 def _loaded(name: str, node: Node) -> tuple[int, int, int | None]:
     """What the broker's log says: milliseconds, records, and microseconds of the longest slice."""
-    found = [match for line in node.log_lines() if (match := _LOADED_PATTERNS[name].search(line))]
+    pattern = _APACHE_LOADED if name == APACHE else _LOADED
+    found = [match for line in node.log_lines() if (match := pattern.search(line))]
     elapsed_ms, records, *slices_us = map(int, found[-1].groups())
     return elapsed_ms, records, slices_us[0] if slices_us else None
 

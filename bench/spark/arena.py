@@ -61,7 +61,7 @@ class SparkArena:
     def start(self) -> None:
         """Start everything; the stock connector's jars are fetched if they are not in the user's cache."""
         for name in self.names:
-            self.nodes[name] = nodes.contender(name, self._oracle, self._directory / f"spark-{name}")
+            self.nodes[name] = nodes.Contenders(self._oracle).node(name, self._directory / f"spark-{name}")
             self.nodes[name].start()
         jars = find_jars("spark-sql-kafka", STOCK_CONNECTOR, find_java_home(), print)
         self._jvm_log = (self._directory / "spark.log").open("wb")
