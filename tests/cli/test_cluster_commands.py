@@ -18,7 +18,9 @@ from ottla.cli.get_offsets import parse_time, partition_rules
 from ottla.protocol.message import VersionRange
 from tests.cli.beside import Beside, lines, one_line_error
 from tests.cli.terminal import run_piped
-from tests.node import Node
+from tests.node import CLUSTER_ID, Node
+from tests.oracle import Oracle
+from tests.ottla_broker import OttlaBroker
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +156,21 @@ class TestFeatures:
         assert ours.stdout == theirs.stdout
         assert "1 out of 1 operation(s) failed" in one_line_error("features", ours)
 
+    def test_a_feature_that_is_not_served(self, kafka: Node, beside: Beside) -> None:
+        """Ottla's nodes offer no share.version, and no upgrade to a release brings it."""
+        if not isinstance(kafka, OttlaBroker):
+            pytest.skip("Apache serves it")
+        arguments = ("upgrade", "--feature", "share.version=1")
+        ours, theirs = beside.ours("features", *arguments), beside.theirs("features", *arguments)
+        assert ours.code == theirs.returncode == 1
+        assert ours.stdout == theirs.stdout
+        assert "share.version. Local controller 1 does not support this feature." in ours.stdout
+        assert "share.version" not in beside.same("features", "describe")
+        release = beside.ours("features", "upgrade", "--release-version", "4.3-IV0", "--dry-run")
+        assert release.code == 0, release
+        assert "share.version is left out: the cluster does not support it." in release.stdout
+        assert "share.version can be" not in release.stdout
+
     def test_an_update_that_could_be(self, beside: Beside) -> None:
         arguments = ("downgrade", "--feature", "group.version=0", "--dry-run")
         beside.same("features", *arguments)
@@ -217,7 +234,9 @@ class TestMetadataQuorum:
         beside.same("metadata-quorum", *arguments)
         assert beside.document("metadata-quorum", *arguments)["dry_run"] is True
 
-    def test_adding_without_doing_it(self, beside: Beside, tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    def test_adding_without_doing_it(
+        self, beside: Beside, oracle: Oracle, tmp_path: Path, written: Callable[[str, str], str]
+    ) -> None:
         data = tmp_path / "data"
         properties = (
             f"node.id=7\nprocess.roles=controller\nlog.dirs={data}\ncontroller.listener.names=CONTROLLER\n"
@@ -226,10 +245,10 @@ class TestMetadataQuorum:
         path = written("controller.properties", properties)
         first = ("--command-config", path, "add-controller", "--dry-run")
         beside.same_failure(str(data), "metadata-quorum", *first)
-        formatted = run_piped(
-            "storage", "format", "-c", path, "-t", "AAAAAAAAAAAAAAAAAAAAAg", "--no-initial-controllers"
+        formatted = oracle.run(  # ours formats no controller that cannot start yet
+            "kafka.tools.StorageTool", "format", "-c", path, "-t", CLUSTER_ID, "--no-initial-controllers"
         )
-        assert formatted.code == 0, formatted
+        assert formatted.returncode == 0, formatted
         ours = beside.same("metadata-quorum", *first)
         assert ours.startswith("DRY RUN of adding controller 7 with directory id ")
         assert ours.endswith("and endpoints: CONTROLLER://localhost:19999\n")

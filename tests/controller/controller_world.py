@@ -10,7 +10,7 @@ from ottla.controller.quorum_controller import QuorumController
 from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.controller.state import ControllerState
 from ottla.metadata.bootstrap import BootstrapMetadata
-from ottla.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, SUPPORTED_FEATURES, format_levels
+from ottla.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, SERVED_FEATURES, format_levels
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.metadata_version import LATEST_PRODUCTION
 from ottla.metadata.partition_registration import PartitionRegistration
@@ -59,7 +59,7 @@ def register_record(
         log_dirs=[directory(broker_id)] if directories is None else directories,
         features=[
             BrokerFeature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-            for name, levels in SUPPORTED_FEATURES.items()
+            for name, levels in SERVED_FEATURES.items()
         ],
     )
 
@@ -112,7 +112,7 @@ def registration(broker_id: int, *, incarnation: int | None = None, **fields: ob
         "listeners": [Listener(name="PLAINTEXT", host="localhost", port=9092, security_protocol=0)],
         "features": [
             Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-            for name, levels in SUPPORTED_FEATURES.items()
+            for name, levels in SERVED_FEATURES.items()
         ],
         "rack": None,
         "log_dirs": [directory(broker_id)],

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from ottla.common.uuid import Uuid
-from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, default_level
+from ottla.metadata.features import FEATURES, default_level, supported_features
 from ottla.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataProvenance
 from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
 from ottla.metadata.records import (
@@ -62,7 +62,7 @@ def test_the_features_are_apaches(oracle: Oracle, tmp_path: Path) -> None:
     expected = []
     for name, levels in FEATURES.items():
         defaults = ",".join(str(default_level(name, level)) for level in MetadataVersion)
-        supported = SUPPORTED_FEATURES[name]
+        supported = supported_features({name: len(levels) - 1})[name]
         dependencies = ", ".join(f"{other}={level:d}" for other, level in levels[-1].dependencies.items())
         expected.append(f"{name}|{supported.lowest}|{supported.highest}|{defaults}|{{{dependencies}}}")
     assert lines == expected

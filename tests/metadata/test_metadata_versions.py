@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.metadata.bootstrap import BootstrapMetadata
-from ottla.metadata.features import check_dependencies, format_levels
+from ottla.metadata.features import SERVED_FEATURES, check_dependencies, format_levels, supported_features
 from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion, metadata_changed_between
 from ottla.metadata.records import FeatureLevelRecord, NoOpRecord
 from ottla.metadata.serde import decode_record
@@ -39,6 +39,14 @@ def test_our_clusters_are_formatted_without_what_we_do_not_serve() -> None:
         "streams.version": 0,
     }
     assert format_levels(MetadataVersion.IBP_3_9_IV0)["group.version"] == 0
+
+
+def test_what_is_not_served_is_supported_only_where_it_is_finalized() -> None:
+    assert supported_features({"share.version": 0}) == SERVED_FEATURES
+    assert not {"share.version", "streams.version"} & SERVED_FEATURES.keys()
+    from_apache = supported_features({"share.version": 1, "group.version": 1})
+    assert from_apache == {**SERVED_FEATURES, "share.version": (0, 1)}
+    assert supported_features({"share.version": 9})["share.version"] == (0, 1), "not what nobody knows yet"
 
 
 def test_a_feature_waits_for_what_it_depends_on() -> None:

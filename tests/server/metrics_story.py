@@ -14,7 +14,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
-from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.features import SERVED_FEATURES
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
@@ -286,7 +286,7 @@ def another_broker_comes(story: Story) -> None:
                 listeners=[Listener(name="PLAINTEXT", host="127.0.0.1", port=1)],
                 features=[
                     Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-                    for name, levels in SUPPORTED_FEATURES.items()
+                    for name, levels in SERVED_FEATURES.items()
                 ],
                 log_dirs=[Uuid(b"d" * 16)],
             ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.common.error_code import ErrorCode
-from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.features import SERVED_FEATURES
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.headers import decode_response
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -68,7 +68,7 @@ def test_features(wire: Wire, version: int) -> None:
     if version < 3:
         assert supported == finalized == {}
         return
-    everything = {name: (levels.lowest, levels.highest) for name, levels in SUPPORTED_FEATURES.items()}
+    everything = {name: (levels.lowest, levels.highest) for name, levels in SERVED_FEATURES.items()}
     if version < 4:
         everything = {name: levels for name, levels in everything.items() if levels[0] > 0}
     assert supported == everything

@@ -98,6 +98,8 @@ async def _update(admin: "Admin", options: argparse.Namespace, output: Output) -
     from ottla.common.errors import KafkaError
 
     updates = _updates(options, output)
+    if options.release_version is not None:
+        updates = await _offered(admin, updates, output)
     if not updates:
         raise CommandError(f"You must specify at least one feature to {options.command}")
     results = await admin.update_features(updates, validate_only=options.dry_run, raise_errors=False)
@@ -111,6 +113,14 @@ async def _update(admin: "Admin", options: argparse.Namespace, output: Output) -
     output.show(document, lines)
     if failures:
         raise CommandError(f"{failures} out of {len(updates)} operation(s) failed.")
+
+
+async def _offered(admin: "Admin", updates: "dict[str, FeatureUpdate]", output: Output) -> "dict[str, FeatureUpdate]":
+    """What a release has and the cluster offers: one feature that it lacks would cost the others their update."""
+    supported = (await admin.describe_features()).supported
+    for name in updates.keys() - supported.keys():
+        output.note(f"{name} is left out: the cluster does not support it.")
+    return {name: update for name, update in updates.items() if name in supported}
 
 
 def update_line(command: str, name: str, level: int, error: str | None, *, dry_run: bool) -> str:

@@ -90,6 +90,7 @@ def _show_uuid(output: Output) -> None:
 def _format(config: "KafkaConfig", options: argparse.Namespace, output: Output) -> None:
     import asyncio
 
+    from ottla.common.errors import InvalidConfigError
     from ottla.raft.errors import FormatterError
     from ottla.runtime.live import AsyncioRuntime
     from ottla.server.storage import format_storage
@@ -97,7 +98,7 @@ def _format(config: "KafkaConfig", options: argparse.Namespace, output: Output) 
     runtime = AsyncioRuntime()
     try:
         lines = asyncio.run(format_storage(runtime, config, options.cluster_id, _format_options(options)))
-    except (FormatterError, ValueError) as error:
+    except (FormatterError, InvalidConfigError, ValueError) as error:
         raise CommandError(str(error)) from error
     finally:
         runtime.close()

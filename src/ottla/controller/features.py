@@ -15,6 +15,7 @@ from ottla.metadata.features import (
     KRAFT_VERSION,
     METADATA_VERSION,
     check_dependencies,
+    supported_features,
 )
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.metadata_version import (
@@ -141,7 +142,8 @@ def _metadata_version_record(current: int, level: int, upgrade_type: int) -> Met
 
 def _reasons_not_supported(image: MetadataImage, settings: ControllerSettings, name: str, level: int) -> Iterator[str]:
     """Why some node of the cluster cannot run at this level."""
-    ranges = [(f"Local controller {settings.node_id}", settings.supported_features.get(name, DISABLED))]
+    local = supported_features(image.features.finalized_versions)
+    ranges = [(f"Local controller {settings.node_id}", local.get(name, DISABLED))]
     for broker_id, broker in image.cluster.brokers.items():
         ranges.append((f"Broker {broker_id}", broker.supported_features.get(name, DISABLED)))
     for controller_id, controller in image.cluster.controllers.items():

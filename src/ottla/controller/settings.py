@@ -8,9 +8,7 @@ from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.topic import LogConfig
 from ottla.config.values import ConfigValue
 from ottla.controller.policies import AlterConfigPolicy, CreateTopicPolicy
-from ottla.metadata.features import SUPPORTED_FEATURES
 from ottla.metadata.image import MetadataImage
-from ottla.protocol.message import VersionRange
 
 
 def _default_broker_values() -> Mapping[str, ConfigValue]:
@@ -34,7 +32,6 @@ class ControllerSettings:
     static_config: Mapping[str, str] = field(default_factory=dict)
     broker_values: Mapping[str, ConfigValue] = field(default_factory=_default_broker_values)
     topic_defaults: LogConfig = field(default_factory=LogConfig)
-    supported_features: Mapping[str, VersionRange] = field(default_factory=lambda: SUPPORTED_FEATURES)
     quorum_node_ids: tuple[int, ...] = ()
     create_topic_policy: CreateTopicPolicy | None = None
     alter_config_policy: AlterConfigPolicy | None = None

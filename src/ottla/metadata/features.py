@@ -41,13 +41,25 @@ FEATURES: Final[Mapping[str, tuple[FeatureLevel, ...]]] = {
     STREAMS_VERSION: (_OFF, FeatureLevel(MetadataVersion.IBP_4_2_IV1, {})),
 }
 
-SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = {
+NOT_YET_SERVED: Final = (SHARE_VERSION, STREAMS_VERSION)
+"""Features that Ottla cannot serve. It offers them to nobody, but opens a cluster of Apache's that has them."""
+
+SERVED_FEATURES: Final[Mapping[str, VersionRange]] = {
     METADATA_VERSION: VersionRange(MINIMUM_VERSION, LATEST_PRODUCTION),
-    **{name: VersionRange(0, len(levels) - 1) for name, levels in FEATURES.items()},
+    **{name: VersionRange(0, len(levels) - 1) for name, levels in FEATURES.items() if name not in NOT_YET_SERVED},
 }
 
-NOT_YET_SERVED: Final = (SHARE_VERSION, STREAMS_VERSION)
-"""Features that Ottla accepts in a cluster but cannot serve: its own clusters are formatted without them."""
+
+def supported_features(finalized: Mapping[str, int]) -> dict[str, VersionRange]:
+    """What a node says that it supports, in a cluster with these ``finalized`` levels.
+
+    A feature that is not served is left out, as Apache leaves out a feature whose highest level is 0. Where it is
+    finalized already, the node supports it up to that level, and the cluster can only go down: a controller registers
+    no broker that lacks a finalized level, and kafka-features.sh describes only what is supported. Nothing is promised
+    to clients by that: they look for the keys of the APIs.
+    """
+    tolerated = {name: min(finalized.get(name, 0), len(FEATURES[name]) - 1) for name in NOT_YET_SERVED}
+    return {**SERVED_FEATURES, **{name: VersionRange(0, level) for name, level in tolerated.items() if level > 0}}
 
 
 def default_level(name: str, version: MetadataVersion) -> int:

@@ -1,6 +1,6 @@
 """Voters as the storage tool's options spell them: ``id@host:port:directory-id``, separated by commas. Pure."""
 
-from ottla.common.uuid import Uuid
+from ottla.common.uuid import RESERVED, Uuid
 from ottla.raft.errors import FormatterError
 from ottla.raft.voter_set import KRAFT_VERSIONS, ReplicaKey, VoterNode, VoterSet
 from ottla.records.control_messages import Endpoint
@@ -48,6 +48,8 @@ def _voter(text: str, listener_name: str) -> VoterNode:
         directory_id = Uuid.from_string(directory_text)
     except ValueError as error:
         raise FormatterError("Failed to parse directory ID in dynamic voter string.") from error
+    if directory_id in RESERVED:  # no controller registers a broker with it
+        raise FormatterError(f"Reserved directory ID {directory_id} in dynamic voter string: use a random one.")
     return _node(node_id, host, port, directory_id, listener_name)
 
 

@@ -91,11 +91,6 @@ class QuorumState:
         return self.local.key
 
     @property
-    def is_only_voter(self) -> bool:
-        """Whether this replica alone decides."""
-        return self._control.voters.is_only_voter(self.local_key)
-
-    @property
     def is_observer(self) -> bool:
         """Whether this replica has no vote."""
         return not self._control.voters.is_voter(self.local_key)

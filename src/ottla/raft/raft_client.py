@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from ottla.common.errors import InvalidConfigError, KafkaError
+from ottla.common.errors import KafkaError
 from ottla.raft.accumulator import BatchAccumulator
 from ottla.raft.batch import CommittedBatch, RecordSerde
 from ottla.raft.config import MetadataLogConfig, QuorumConfig
@@ -107,11 +107,7 @@ class RaftClient(Generic[T]):
             quorum = self._quorum = QuorumState(
                 self._local, self._control, store, self._quorum_config, self._runtime.rng
             )
-            if not quorum.is_only_voter:
-                raise InvalidConfigError(
-                    f"Node {self._local.key.id} is not the only voter of the quorum: {self._control.voters}. A quorum "
-                    "of several voters, or of others alone, is not supported yet."
-                )
+            self._control.voters.check_only_voter(self._local.key)
             quorum.initialize(log.end_offset, self._clock.now_ms())
             self._cleaning_due_ms = self._clock.monotonic_ms() + CLEANING_INTERVAL_MS
             self._notifier.start(log)

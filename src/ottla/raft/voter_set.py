@@ -137,6 +137,15 @@ class VoterSet:
         """Whether a replica alone is the majority."""
         return len(self._voters) == 1 and self.is_voter(key)
 
+    def check_only_voter(self, key: ReplicaKey) -> None:
+        """InvalidConfigError unless a replica alone is the majority: no other quorum can be served yet."""
+        if not self.is_only_voter(key):
+            voters = ", ".join(str(voter.key.id) for voter in self) or "nobody"
+            raise InvalidConfigError(
+                f"Node {key.id} is not the only voter of its quorum ({voters}), and no other quorum is supported yet: "
+                "format the node with --standalone, and leave controller.quorum.voters out."
+            )
+
     def needs_update(self, voter: VoterNode) -> bool:
         """Whether this voter is in the set, but with other endpoints or versions."""
         known = self._voters.get(voter.key.id)

@@ -20,8 +20,7 @@ from typing import Final
 from ottla.common.error_code import ErrorCode
 from ottla.common.uuid import Uuid
 from ottla.metadata.endpoint import Endpoint
-from ottla.metadata.features import SUPPORTED_FEATURES
-from ottla.protocol.message import Message
+from ottla.protocol.message import Message, VersionRange
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -71,6 +70,7 @@ class BrokerLifecycle:
 
     def __init__(self, identity: BrokerIdentity) -> None:
         self._identity = identity
+        self._supported_features: Mapping[str, VersionRange] = {}
         self._ready_to_unfence = False
         self._offline_dirs: dict[Uuid, None] = {}
         self.state = BrokerState.NOT_RUNNING
@@ -84,8 +84,9 @@ class BrokerLifecycle:
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Begin to register."""
+    def start(self, supported_features: Mapping[str, VersionRange]) -> None:
+        """Begin to register, as a broker that supports these features."""
+        self._supported_features = supported_features
         self._become(BrokerState.STARTING)
 
     def set_ready_to_unfence(self) -> None:
@@ -162,7 +163,7 @@ class BrokerLifecycle:
             ],
             features=[
                 Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-                for name, levels in SUPPORTED_FEATURES.items()
+                for name, levels in self._supported_features.items()
             ],
             rack=identity.rack,
             is_migrating_zk_broker=False,

@@ -9,6 +9,7 @@ from ottla.config.dynamic_config import DynamicConfig
 from ottla.log.housekeeping import Housekeeping
 from ottla.log.manager import LogManager
 from ottla.metadata.endpoint import Endpoint
+from ottla.metadata.features import supported_features
 from ottla.metadata.image.configs import ConfigResourceType
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
@@ -211,10 +212,10 @@ class BrokerServer:
     # -- start --------------------------------------------------------------------------------------------------------
 
     async def start(self, loader: MetadataLoader) -> None:
-        """Register, load the logs, follow the metadata, be unfenced, and open the listeners for clients."""
-        self._session.start()
+        """See the metadata, register, load the logs, follow the metadata, be unfenced, and open the listeners."""
         loader.install_publishers([self.metadata, self._config_publisher, self._publisher])
         await self._publisher.first_image
+        self._session.start(supported_features(self.metadata.finalized_features()))
         await self.log_manager.load()
         await self._publisher.follow_next()
         await self.replicas.put_aside_strays()

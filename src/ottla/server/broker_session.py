@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.message import VersionRange
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from ottla.runtime.port import Clock
@@ -43,9 +44,9 @@ class BrokerSession:
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin to register, and go on with heartbeats."""
-        self.lifecycle.start()
+    def start(self, supported_features: Mapping[str, VersionRange]) -> None:
+        """Begin to register with these features, and go on with heartbeats."""
+        self.lifecycle.start(supported_features)
         self._announce(BrokerState.NOT_RUNNING)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="broker-lifecycle")
 

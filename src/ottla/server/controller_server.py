@@ -11,7 +11,7 @@ from ottla.config.dynamic_config import DynamicConfig
 from ottla.controller.quorum_controller import QuorumController
 from ottla.controller.settings import ControllerSettings
 from ottla.metadata.bootstrap import BootstrapMetadata
-from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.features import supported_features
 from ottla.metadata.loader import MetadataLoader
 from ottla.metadata.records import MetadataRecord
 from ottla.metadata.serde import MetadataRecordSerde
@@ -31,7 +31,7 @@ from ottla.protocol.messages.controller_registration import (
 from ottla.raft.bootstrap_checkpoint import BOOTSTRAP_FILE, read_bootstrap_checkpoint
 from ottla.raft.config import MetadataLogConfig, QuorumConfig
 from ottla.raft.raft_client import RaftClient
-from ottla.raft.voter_set import ReplicaKey, VoterNode, VoterSet
+from ottla.raft.voter_set import ReplicaKey, VoterNode
 from ottla.records.control_messages import Endpoint as VoterEndpoint
 from ottla.runtime.port import Runtime
 from ottla.server.api_tables import CONTROLLER_APIS
@@ -45,6 +45,7 @@ from ottla.server.metadata_listener import MetadataListener
 from ottla.server.services import ControllerServices
 from ottla.server.snapshot_generator import SnapshotGenerator
 from ottla.server.socket_config import socket_server_config
+from ottla.server.storage import static_voters
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class ControllerServer:
             static.metadata_log_dir,
             local,
             MetadataRecordSerde(lambda: self.controller.metadata_version),
-            static_voters=self._static_voters(),
+            static_voters=static_voters(static),
             log_config=MetadataLogConfig(
                 segment_bytes=kraft.metadata_segment_bytes,
                 segment_ms=kraft.metadata_log_segment_ms,
@@ -132,13 +133,6 @@ class ControllerServer:
             reactor=reactor,
             runtime=runtime,
         )
-
-    def _static_voters(self) -> VoterSet | None:
-        voters = self._config.kraft.controller_quorum_voters
-        if not voters:
-            return None
-        text = ",".join(f"{node_id}@{address.host}:{address.port}" for node_id, address in voters.items())
-        return VoterSet.from_static(text, self._config.listeners.controller_listener_names[0])
 
     def _settings(self, cluster_id: str) -> ControllerSettings:
         config = self._config
@@ -205,7 +199,7 @@ class ControllerServer:
             ],
             features=[
                 Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
-                for name, levels in SUPPORTED_FEATURES.items()
+                for name, levels in supported_features(self.metadata.finalized_features()).items()
             ],
         )
         while True:

@@ -9,7 +9,6 @@ import logging
 import resource
 from collections.abc import Callable, Iterator
 
-from ottla.common.errors import InvalidConfigError
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
 from ottla.log.log_manager_metrics import register_log_manager
@@ -29,7 +28,7 @@ from ottla.server.controller_server import ControllerServer
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from ottla.server.process_metrics import register_process
 from ottla.server.quotas import Unlimited
-from ottla.server.storage import cluster_id_of
+from ottla.server.storage import check_roles, cluster_id_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +47,7 @@ class Node:
 
         ``files`` is the file system, unless it is the machine's own.
         """
-        if set(config.kraft.process_roles) != {"broker", "controller"}:
-            raise InvalidConfigError(
-                f"process.roles={','.join(config.kraft.process_roles)} is not supported yet: a node is broker and "
-                "controller at once (process.roles=broker,controller)"
-            )
+        check_roles(config.kraft)
         self.config = config
         self.registry = Registry()
         self.fault: BaseException | None = None

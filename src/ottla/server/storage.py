@@ -1,19 +1,30 @@
-"""Whose data directories these are, and making them somebody's: what ``ottla storage format`` does."""
+"""Whose data directories these are, and making them somebody's: what ``ottla storage format`` does.
+
+A node that stands alone is broker, controller and the only voter of its quorum; others come with clusters. ``format``
+refuses them by the checks that the start makes, so that what it has formatted starts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import InvalidConfigError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.kafka_config import KafkaConfig
+from ottla.config.sections import KraftConfig
 from ottla.log.meta_properties import read_meta_properties
 from ottla.metadata.bootstrap import BootstrapMetadata
-from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION, check_dependencies, format_levels
+from ottla.metadata.features import (
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    NOT_YET_SERVED,
+    check_dependencies,
+    format_levels,
+)
 from ottla.metadata.metadata_version import LATEST_PRODUCTION, MetadataVersion
 from ottla.raft.errors import FormatterError
 from ottla.raft.format import FormatRequest, effective_kraft_version, format_directories
 from ottla.raft.initial_controllers import initial_controllers
-from ottla.raft.voter_set import VoterSet
+from ottla.raft.voter_set import ReplicaKey, VoterSet
 from ottla.records.control_messages import Endpoint
 from ottla.runtime.port import Runtime
 
@@ -33,6 +44,24 @@ class FormatOptions:
 def directories_of(config: KafkaConfig) -> list[str]:
     """Every directory that a node needs: its data directories and the one of the metadata log."""
     return list(dict.fromkeys((*config.log.log_dirs, config.metadata_log_dir)))
+
+
+def check_roles(kraft: KraftConfig) -> None:
+    """InvalidConfigError unless the node is broker and controller."""
+    if not (kraft.is_broker and kraft.is_controller):
+        raise InvalidConfigError(
+            f"process.roles={','.join(kraft.process_roles)} is not supported yet: a node is broker and controller at "
+            "once (process.roles=broker,controller)"
+        )
+
+
+def static_voters(config: KafkaConfig) -> VoterSet | None:
+    """The voters of ``controller.quorum.voters``; None if it is not set."""
+    voters = config.kraft.controller_quorum_voters
+    if not voters:
+        return None
+    text = ",".join(f"{node_id}@{address.host}:{address.port}" for node_id, address in voters.items())
+    return VoterSet.from_static(text, config.listeners.controller_listener_names[0])
 
 
 def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
@@ -61,12 +90,17 @@ def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
 async def format_storage(
     runtime: Runtime, config: KafkaConfig, cluster_id: str, options: FormatOptions | None = None
 ) -> list[str]:
-    """Format every directory of a node; returns what to print. FormatterError for what cannot be done."""
+    """Format every directory of a node; returns what to print.
+
+    FormatterError for what cannot be done, InvalidConfigError for a node that could not start.
+    """
     options = options or FormatOptions()
     version, features = _levels(options)
     voters = _initial_controllers(runtime, config, options)
     dynamic = not config.kraft.controller_quorum_voters
     kraft_version = effective_kraft_version(features.pop(KRAFT_VERSION, None), has_dynamic_quorum=dynamic)
+    check_roles(config.kraft)
+    _check_voters(config, voters)
     bootstrap = BootstrapMetadata.from_versions(version, features, "format command")
     return await format_directories(
         runtime,
@@ -109,9 +143,19 @@ def _levels(options: FormatOptions) -> tuple[MetadataVersion, dict[str, int]]:
         finalized = {**features, METADATA_VERSION: int(version)}
         for name, level in features.items():
             check_dependencies(name, level, finalized)
+            if name in NOT_YET_SERVED and level > 0:
+                raise ValueError(f"{name}={level} is not supported yet: format with {name}=0, or without it.")
     except ValueError as error:
         raise FormatterError(str(error)) from None
     return version, features
+
+
+def _check_voters(config: KafkaConfig, initial: VoterSet | None) -> None:
+    """The metadata directory gets the id that the quorum knows this node by, if it is one of ``initial``."""
+    voters = static_voters(config) or initial or VoterSet()
+    voter = voters.node(config.kraft.node_id)
+    directory_id = None if voter is None else voter.key.directory_id
+    voters.check_only_voter(ReplicaKey(config.kraft.node_id, directory_id))
 
 
 def _initial_controllers(runtime: Runtime, config: KafkaConfig, options: FormatOptions) -> VoterSet | None:

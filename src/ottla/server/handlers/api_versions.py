@@ -10,7 +10,7 @@ from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import InvalidRequestError, KafkaError
-from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.features import supported_features
 from ottla.network.request import RequestContext
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.api_versions import (
@@ -42,6 +42,7 @@ def handle(
 
 def api_versions(apis: Mapping[ApiKey, Api], metadata: MetadataCache, version: int) -> ApiVersionsResponse:
     """The answer for one version of the request."""
+    finalized = metadata.finalized_features()
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=lowest, max_version=highest)
@@ -49,13 +50,13 @@ def api_versions(apis: Mapping[ApiKey, Api], metadata: MetadataCache, version: i
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
-            for name, levels in SUPPORTED_FEATURES.items()
+            for name, levels in supported_features(finalized).items()
             if levels.lowest > 0 or version >= _FEATURES_FROM_ZERO
         ],
         finalized_features_epoch=metadata.image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in metadata.finalized_features().items()
+            for name, level in finalized.items()
         ],
     )
 
