@@ -266,13 +266,13 @@ def test_the_metrics_are_shown_under_apaches_names() -> None:
     world.raft.lead(1)
     world.register(1)
     shown = {family.name: family for family in registry.collect(0)}
-    active = shown["kafka_controller_KafkaController_ActiveControllerCount"].metrics[()]
+    active = shown["kafka_controller_kafkacontroller_activecontrollercount"].metrics[()]
     assert isinstance(active, Gauge)
     assert active.read() == 1
-    processing = shown["kafka_controller_ControllerEventManager_EventQueueProcessingTimeMs"].metrics[()]
+    processing = shown["kafka_controller_controllereventmanager_eventqueueprocessingtimems"].metrics[()]
     assert isinstance(processing, Histogram)
     assert processing.count == 1
-    lag = shown["kafka_controller_KafkaController_LastAppliedRecordLagMs"].metrics[()]
+    lag = shown["kafka_controller_kafkacontroller_lastappliedrecordlagms"].metrics[()]
     assert isinstance(lag, Gauge)
     assert lag.read() == 0
     world.raft.lose(None, 2)

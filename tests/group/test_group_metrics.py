@@ -17,7 +17,7 @@ from tests.group.service_requests import (
 from tests.group.service_world import ServiceWorld, context
 
 SENSORS = "kafka_server_group_coordinator_metrics_"
-MANAGER = "kafka_coordinator_group_GroupMetadataManager_"
+MANAGER = "kafka_coordinator_group_groupmetadatamanager_"
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def test_offsets(world: ServiceWorld) -> None:
     commit(world)
     commit(world)
     assert value(world, SENSORS + "offset_commit_count") == 2
-    assert value(world, MANAGER + "NumOffsets") == 1
+    assert value(world, MANAGER + "numoffsets") == 1
     world.coordinator.delete_offsets(delete_offsets_request())
     assert value(world, SENSORS + "offset_deletion_count") == 1
-    assert value(world, MANAGER + "NumOffsets") == 0
+    assert value(world, MANAGER + "numoffsets") == 0
     assert value(world, SENSORS + "offset_expiration_count") == 0
 
 
@@ -58,14 +58,14 @@ def test_expired_offsets(world: ServiceWorld) -> None:
     commit(world)
     world.advance(2 * 60_000)
     assert value(world, SENSORS + "offset_expiration_count") == 1
-    assert value(world, MANAGER + "NumOffsets") == 0
+    assert value(world, MANAGER + "numoffsets") == 0
 
 
 def classic_states(world: ServiceWorld) -> dict[str, float]:
     states = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
-    found = {state: value(world, f"{MANAGER}NumGroups{state}") for state in states}
+    found = {state: value(world, f"{MANAGER}numgroups{state.lower()}") for state in states}
     total = sum(found.values())
-    assert total == value(world, MANAGER + "NumGroups")
+    assert total == value(world, MANAGER + "numgroups")
     assert total == value(world, SENSORS + "group_count", protocol="classic")
     return {state: count for state, count in found.items() if count}
 
@@ -122,5 +122,5 @@ def test_what_is_elsewhere_does_not_count(world: ServiceWorld) -> None:
     commit(world)
     for partition in range(3):
         world.coordinator.on_resignation(partition, 2)
-    assert value(world, MANAGER + "NumOffsets") == 0
+    assert value(world, MANAGER + "numoffsets") == 0
     assert classic_states(world) == {}

@@ -37,21 +37,21 @@ def test_logs_come_grow_and_go() -> None:
     manager = shown.manager
     run(manager.start())
     of_log = {"topic": "topic", "partition": "0"}
-    names = ("Size", "NumLogSegments", "LogStartOffset", "LogEndOffset")
-    assert [shown(f"Log_{name}", **of_log) for name in names] == [None] * 4
+    names = ("size", "numlogsegments", "logstartoffset", "logendoffset")
+    assert [shown(f"log_{name}", **of_log) for name in names] == [None] * 4
     log = manager.get_or_create_log(T0, directory=A)
-    assert [shown(f"Log_{name}", **of_log) for name in names] == [0, 1, 0, 0]
+    assert [shown(f"log_{name}", **of_log) for name in names] == [0, 1, 0, 0]
     append(log, 3)
     log.roll()
     append(log, 2)
     log.update_high_watermark(5)
     log.maybe_increment_log_start_offset(1, "a test")
-    assert [shown(f"Log_{name}", **of_log) for name in names] == [log.size_in_bytes, 2, 1, 5]
+    assert [shown(f"log_{name}", **of_log) for name in names] == [log.size_in_bytes, 2, 1, 5]
     manager.get_or_create_log(T0, directory=B, is_future=True)
-    assert shown("Log_LogEndOffset", is_future="true", **of_log) == 0
+    assert shown("log_logendoffset", is_future="true", **of_log) == 0
     run(manager.delete_log(T0, is_future=True))
     run(manager.delete_log(T0))
-    assert shown("Log_Size", **of_log) is None
+    assert shown("log_size", **of_log) is None
 
 
 def test_flushes_are_timed() -> None:
@@ -59,11 +59,11 @@ def test_flushes_are_timed() -> None:
     run(shown.manager.start())
     log = shown.manager.get_or_create_log(T0)
     append(log)
-    assert shown("LogFlushStats_LogFlushRateAndTimeMs") == 0
+    assert shown("logflushstats_logflushrateandtimems") == 0
     run(log.flush())
     run(log.flush())  # nothing to do
-    assert shown("LogFlushStats_LogFlushRateAndTimeMs") == 1
-    assert isinstance(shown.registry.get("kafka_log_LogFlushStats_LogFlushRateAndTimeMs"), Histogram)
+    assert shown("logflushstats_logflushrateandtimems") == 1
+    assert isinstance(shown.registry.get("kafka_log_logflushstats_logflushrateandtimems"), Histogram)
 
 
 def test_a_start_can_be_watched() -> None:
@@ -80,27 +80,27 @@ def test_a_start_can_be_watched() -> None:
             super().__setitem__(path, remaining)
             seen.append(
                 (
-                    shown("LogManager_remainingLogsToRecover", dir=A),
-                    shown("LogManager_remainingSegmentsToRecover", dir=A),
-                    shown("LogManager_LogsLoadedPerSec"),
+                    shown("logmanager_remaininglogstorecover", dir=A),
+                    shown("logmanager_remainingsegmentstorecover", dir=A),
+                    shown("logmanager_logsloaded_total"),
                 )
             )
 
     shown.manager._startup.remaining_segments = Watched()
     run(shown.manager.start())
     assert [remaining for remaining in seen if remaining[1]] == [(2, 1, 0), (1, 1, 1)]
-    assert shown("LogManager_remainingLogsToRecover", dir=A) == 0
-    assert shown("LogManager_remainingSegmentsToRecover", dir=A) == 0
-    assert shown("LogManager_LogsLoadedPerSec") == 2
+    assert shown("logmanager_remaininglogstorecover", dir=A) == 0
+    assert shown("logmanager_remainingsegmentstorecover", dir=A) == 0
+    assert shown("logmanager_logsloaded_total") == 2
 
 
 def test_a_failed_directory_is_shown() -> None:
     shown = _Shown(Machine(A, B))
     run(shown.manager.start())
-    assert shown("LogManager_OfflineLogDirectoryCount") == 0
+    assert shown("logmanager_offlinelogdirectorycount") == 0
     shown.manager.handle_directory_failure(B, OSError("no such luck"))
-    assert shown("LogManager_OfflineLogDirectoryCount") == 1
-    assert [shown("LogManager_LogDirectoryOffline", logDirectory=path) for path in (A, B)] == [0, 1]
+    assert shown("logmanager_offlinelogdirectorycount") == 1
+    assert [shown("logmanager_logdirectoryoffline", logDirectory=path) for path in (A, B)] == [0, 1]
 
 
 def test_cleaning_is_shown() -> None:
@@ -116,19 +116,19 @@ def test_cleaning_is_shown() -> None:
     log.update_high_watermark(log.log_end_offset)
     run(log.flush())
     machine.clock.advance_ms(5_000)
-    assert shown("LogCleanerManager_time_since_last_run_ms") == 5_000
-    percents = ("LogCleaner_max_buffer_utilization_percent", "LogCleaner_cleaner_recopy_percent")
+    assert shown("logcleanermanager_time_since_last_run_ms") == 5_000
+    percents = ("logcleaner_max_buffer_utilization_percent", "logcleaner_cleaner_recopy_percent")
     assert [shown(name) for name in percents] == [0, 0]
     stats = run(manager.cleaner.clean_filthiest())
     assert stats is not None
-    assert shown("LogCleanerManager_time_since_last_run_ms") == 0
-    assert shown("LogCleanerManager_max_dirty_percent") == 100
-    assert shown("LogCleaner_max_compaction_delay_secs") == 4.999
-    assert shown("LogCleaner_cleaner_recopy_percent") == 100 * stats.bytes_written / stats.bytes_read
-    assert shown("LogCleaner_max_buffer_utilization_percent") == 100 * stats.buffer_utilization > 0
+    assert shown("logcleanermanager_time_since_last_run_ms") == 0
+    assert shown("logcleanermanager_max_dirty_percent") == 100
+    assert shown("logcleaner_max_compaction_delay_secs") == 4.999
+    assert shown("logcleaner_cleaner_recopy_percent") == 100 * stats.bytes_written / stats.bytes_read
+    assert shown("logcleaner_max_buffer_utilization_percent") == 100 * stats.buffer_utilization > 0
     stats.start_ms, stats.end_ms = 1_000, 3_500
-    assert shown("LogCleaner_max_clean_time_secs") == 2.5
-    of_directory = ("LogCleanerManager_uncleanable_partitions_count", "LogCleanerManager_uncleanable_bytes")
+    assert shown("logcleaner_max_clean_time_secs") == 2.5
+    of_directory = ("logcleanermanager_uncleanable_partitions_count", "logcleanermanager_uncleanable_bytes")
     assert [shown(name, logDirectory=A) for name in of_directory] == [0, 0]
     manager.cleaner.mark_partition_uncleanable(log, ValueError("broken"))
     assert [shown(name, logDirectory=A) for name in of_directory] == [1, log.size_in_bytes]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from ottla.metrics import Registry
-from ottla.metrics.exposition import ITEMS_PER_PIECE, SERIES_PER_PIECE, SUMMARIES_PER_PIECE, render
+from ottla.metrics.exposition import HISTOGRAMS_PER_PIECE, ITEMS_PER_PIECE, PARTS, SERIES_PER_PIECE, render
 
 
 def _read(registry: Registry) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -45,12 +45,25 @@ def test_large_families_come_in_pieces_under_one_heading() -> None:
         registry.histogram("c", "C.", i=str(i)).record(i)
     registry.live_gauges("b", "B.", lambda: (((("i", str(i)),), i) for i in range(many)))
     pieces = list(render(registry, 0))
-    assert max(piece.count(b"\n") for piece in pieces) <= max(SERIES_PER_PIECE, 8 * SUMMARIES_PER_PIECE)
+    assert max(piece.count(b"\n") for piece in pieces) <= max(SERIES_PER_PIECE, 6 * HISTOGRAMS_PER_PIECE)
     text = b"".join(pieces)
-    assert text.count(b"#") == 2 * len((b"a", b"b", b"c", b"c_max"))
+    assert text.count(b"#") == 2 * (len("abc") + len(PARTS))
     shown = _read(registry)
     assert [value for _, value in shown["a"]] == [value for _, value in shown["b"]] == list(range(many))
-    assert len(shown["c"]) == 8 * many
+    assert len(shown["c"]) == 6 * many
+    assert {name: len(series) for name, series in shown.items() if name.startswith("c_")} == {
+        f"c_{suffix}": many for suffix, *_ in PARTS
+    }
+
+
+def test_a_counter_that_is_read_is_a_counter() -> None:
+    registry = Registry()
+    registry.gauge("opened_total", "Opened.", lambda: 3)
+    registry.live_gauges("closed_total", "Closed.", lambda: [((), 2)])
+    registry.gauge("open", "Open.", lambda: 1)
+    text = b"".join(render(registry, 0)).decode()
+    types = {family.name: family.type for family in text_string_to_metric_families(text)}
+    assert types == {"opened": "counter", "closed": "counter", "open": "gauge"}
 
 
 def test_a_sum_is_taken_in_slices() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.metrics import Histogram, Meter, Registry, metric_name
+from ottla.metrics import Histogram, Meter, Registry
 from ottla.metrics.histogram import QUANTILES, bucket_bounds, bucket_of
+from ottla.metrics.instruments import RecentRate
 from ottla.metrics.registry import ROTATION_MS
 
 _values = st.integers(0, 20) | st.integers(0, 5000) | st.integers(0, 2**63 - 1)
@@ -83,6 +84,15 @@ def test_a_meter_tells_the_late_rate() -> None:
     assert meter.rate_per_sec(31_000) == pytest.approx(0.05)
 
 
+def test_a_recent_rate_looks_back_one_to_two_windows() -> None:
+    rate = RecentRate(10, 100)
+    assert rate.read(0, 100) == 0
+    assert rate.read(50, 105) == 10
+    assert rate.read(60, 110) == 6
+    assert rate.read(80, 120) == pytest.approx(2), "since the window before"
+    assert rate.read(80, 145) == 0
+
+
 def test_asking_twice_answers_the_same_metric() -> None:
     registry = Registry()
     assert registry.counter("a", "A.", x="1", y="2") is registry.counter("a", "A.", y="2", x="1")
@@ -126,10 +136,6 @@ def test_collecting_rotates_when_the_interval_is_over() -> None:
     assert histogram.percentile(0.5) == 7
     registry.collect(2 * ROTATION_MS)
     assert histogram.percentile(0.5) == 0
-
-
-def test_names_mirror_the_mbean() -> None:
-    assert metric_name("kafka.network", "RequestMetrics", "TotalTimeMs") == "kafka_network_RequestMetrics_TotalTimeMs"
 
 
 def test_showing_metrics_imports_no_prometheus_client() -> None:

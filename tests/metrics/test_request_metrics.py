@@ -9,18 +9,18 @@ from ottla.metrics.exposition import render
 from ottla.metrics.request_metrics import RequestMetrics
 
 _TIMES = (
-    "RequestQueueTimeMs",
-    "LocalTimeMs",
-    "RemoteTimeMs",
-    "ThrottleTimeMs",
-    "ResponseQueueTimeMs",
-    "ResponseSendTimeMs",
-    "TotalTimeMs",
-    "RequestBytes",
-    "MessageConversionsTimeMs",
-    "TemporaryMemoryBytes",
+    "requestqueuetimems",
+    "localtimems",
+    "remotetimems",
+    "throttletimems",
+    "responsequeuetimems",
+    "responsesendtimems",
+    "totaltimems",
+    "requestbytes",
+    "messageconversionstimems",
+    "temporarymemorybytes",
 )
-_PREFIX = "kafka_network_RequestMetrics_"
+_PREFIX = "kafka_network_requestmetrics_"
 
 
 def _sums(registry: Registry, api_name: str, names: Iterable[str] = _TIMES) -> list[float | None]:
@@ -58,7 +58,7 @@ def test_times_that_run_backwards_count_as_none() -> None:
     registry = Registry()
     RequestMetrics(registry, "Metadata").update(9_000_000, 5_000_000, 5_000_000, 0, 0, 0, 0, 0, 0, 0, 1)
     assert _sums(registry, "Metadata", _TIMES[:8]) == [0] * 8
-    total = registry.get(_PREFIX + "TotalTimeMs", request="Metadata")
+    total = registry.get(_PREFIX + "totaltimems", request="Metadata")
     assert isinstance(total, Histogram)
     assert total.count == 1
 
@@ -69,7 +69,7 @@ def test_update_records_as_histogram_record_does() -> None:
     for size_bytes in (0, 1, 15, 16, 4095, 4096, 10_000_000):
         metrics.update(0, 0, 0, 0, 0, 0, 0, size_bytes, 0, 0, 1)
         alone.record(size_bytes)
-    recorded = registry.get(_PREFIX + "RequestBytes", request="Metadata")
+    recorded = registry.get(_PREFIX + "requestbytes", request="Metadata")
     assert isinstance(recorded, Histogram)
     assert (recorded.buckets, recorded.sum, recorded.max) == (alone.buckets, alone.sum, alone.max)
 
@@ -77,18 +77,18 @@ def test_update_records_as_histogram_record_does() -> None:
 def test_requests_are_counted_by_version_and_errors_by_name_when_first_seen() -> None:
     registry = Registry()
     metrics = RequestMetrics(registry, "Produce")
-    assert registry.get(_PREFIX + "RequestsPerSec", request="Produce", version="9") is None
+    assert registry.get(_PREFIX + "requests_total", request="Produce", version="9") is None
     for version in (9, 9, 11):
         _update(metrics, version=version)
     metrics.error_meter("NONE").value += 1
     metrics.error_meter("NOT_LEADER_OR_FOLLOWER").value += 3
     metrics.mark_deprecated(0, "librdkafka", "1.0")
     found = [
-        registry.get(_PREFIX + "RequestsPerSec", request="Produce", version="9"),
-        registry.get(_PREFIX + "RequestsPerSec", request="Produce", version="11"),
-        registry.get(_PREFIX + "ErrorsPerSec", request="Produce", error="NOT_LEADER_OR_FOLLOWER"),
+        registry.get(_PREFIX + "requests_total", request="Produce", version="9"),
+        registry.get(_PREFIX + "requests_total", request="Produce", version="11"),
+        registry.get(_PREFIX + "errors_total", request="Produce", error="NOT_LEADER_OR_FOLLOWER"),
         registry.get(
-            _PREFIX + "DeprecatedRequestsPerSec",
+            _PREFIX + "deprecatedrequests_total",
             request="Produce",
             version="0",
             clientSoftwareName="librdkafka",
@@ -108,24 +108,25 @@ def test_close_takes_everything_from_the_registry() -> None:
     assert list(registry.collect(0)) == []
 
 
-def test_a_scrape_shows_quantiles_in_milliseconds_with_count_sum_and_max() -> None:
+def test_a_scrape_shows_quantiles_in_milliseconds_beside_count_sum_and_max() -> None:
     registry = Registry()
     metrics = RequestMetrics(registry, "Produce")
     for _ in range(10):
         _update(metrics)
-    registry.gauge("kafka_server_Purgatory_Size", "Size.", lambda: 4, delayedOperation='Pro"duce\n')
+    registry.gauge("kafka_server_purgatory_size", "Size.", lambda: 4, delayedOperation='Pro"duce\n')
     text = b"".join(render(registry, 0)).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    total = families[_PREFIX + "TotalTimeMs"]
-    assert total.type == "summary"
-    shown = {(sample.name, sample.labels.get("quantile")): sample.value for sample in total.samples}
-    assert [quantile for _, quantile in shown if quantile] == ["0.5", "0.75", "0.95", "0.98", "0.99", "0.999"]
-    assert abs(shown[_PREFIX + "TotalTimeMs", "0.99"] - 26) <= 26 / 8
-    assert shown[_PREFIX + "TotalTimeMs_count", None] == 10
-    assert shown[_PREFIX + "TotalTimeMs_sum", None] == 260
-    assert families[_PREFIX + "TotalTimeMs_max"].samples[0].value == 26
-    requests = families[_PREFIX + "RequestsPerSec"]
+    total = families[_PREFIX + "totaltimems"]
+    assert total.type == "gauge", "not a summary, or Prometheus 3 would make 0.5 of 0.50"
+    shown = {sample.labels["quantile"]: sample.value for sample in total.samples}
+    assert list(shown) == ["0.50", "0.75", "0.95", "0.98", "0.99", "0.999"]
+    assert abs(shown["0.99"] - 26) <= 26 / 8
+    for suffix, kind, value in (("count", "counter", 10), ("sum", "counter", 260), ("max", "gauge", 26)):
+        family = families[f"{_PREFIX}totaltimems_{suffix}"]
+        assert (family.type, family.samples[0].value) == (kind, value)
+        assert f'\n{_PREFIX}totaltimems_{suffix}{{request="Produce"}} {value}' in text
+    requests = families[_PREFIX + "requests"]  # the parser takes the suffix off
     assert requests.type == "counter"
-    assert requests.samples[0][:3] == (_PREFIX + "RequestsPerSec_total", {"request": "Produce", "version": "9"}, 10)
-    size = families["kafka_server_Purgatory_Size"].samples[0]
-    assert size[:3] == ("kafka_server_Purgatory_Size", {"delayedOperation": 'Pro"duce\n'}, 4)
+    assert requests.samples[0][:3] == (_PREFIX + "requests_total", {"request": "Produce", "version": "9"}, 10)
+    size = families["kafka_server_purgatory_size"].samples[0]
+    assert size[:3] == ("kafka_server_purgatory_size", {"delayedOperation": 'Pro"duce\n'}, 4)

@@ -284,7 +284,7 @@ def test_client_software_is_remembered() -> None:
         assert parking.parked[0].context.client_information == kind
         listener = server.server.acceptors["PLAINTEXT"].listener
         assert listener.clients == {kind: 1}
-        name = "kafka_server_socket_server_metrics_connections"
+        name = "kafka_server_socket_server_metrics_connections_software"
         labels = {
             "listener": "PLAINTEXT",
             "clientSoftwareName": "librdkafka",

@@ -21,5 +21,5 @@ def test_every_metric_of_a_server_is_in_the_table() -> None:
         names = {family.name for family in server.registry.collect(0)}
     assert names
     for name in names:
-        short = re.sub(r"^kafka_(network_SocketServer|server_socket_server_metrics)_", "", name)
+        short = re.sub(r"^kafka_(network_socketserver|server_socket_server_metrics)_", "", name)
         assert f"`{name}`" in DOCUMENT or f"`…{short}`" in DOCUMENT, name

@@ -18,6 +18,7 @@ from ottla.network import send
 from ottla.network.config import ListenerConfig, SocketServerConfig
 from ottla.network.listener_type import ListenerType, SendMode
 from ottla.network.reactor import Reactor
+from ottla.network.reactor_metrics import register_reactor
 from ottla.network.request import Request, RequestHandler
 from ottla.network.socket_server import READ_AHEAD_BYTES, SocketServer
 from ottla.protocol.file_slice import FileSlice
@@ -231,7 +232,7 @@ async def test_stop_drains_and_closes(node: Node) -> None:
     assert await busy.reader.read() == b""
     assert await idle.reader.read() == b""
     left = {family.name for family in node.registry.collect(0)}
-    assert {name for name in left if "RequestMetrics" not in name} == set()
+    assert {name for name in left if "requestmetrics" not in name} == set()
     await server.stop()
 
 
@@ -372,7 +373,7 @@ async def test_every_gauge_moves(node: Node) -> None:
         assert isinstance(gauge, Gauge), name
         return gauge.read()
 
-    network = partial(value, "kafka_network_SocketServer_MemoryPoolUsed")
+    network = partial(value, "kafka_network_socketserver_memorypoolused")
     of_listener = {"listener": "BROKER"}
     of_processor = {"listener": "BROKER", "networkProcessor": "0"}
     metrics = "kafka_server_socket_server_metrics_"
@@ -382,33 +383,56 @@ async def test_every_gauge_moves(node: Node) -> None:
     while not parking.parked:
         await asyncio.sleep(0)
     assert network() == 1000
-    assert value("kafka_network_SocketServer_MemoryPoolAvailable") == 0
+    assert value("kafka_network_socketserver_memorypoolavailable") == 0
     other.writer.write(request_frame(2))
     third = await Peer.connect(server)  # waits in the backlog
     while server.acceptors["BROKER"].total_blocked_ns() == 0 or server.memory_pool._depleted_since_ns == 0:
         await asyncio.sleep(0)
-    assert value("kafka_network_Acceptor_AcceptorBlockedPercent", **of_listener) > 0
+    assert value("kafka_network_acceptor_acceptorblocked_percent", **of_listener) > 0
     assert value(f"{metrics}connection_count", **of_processor) == 2
     assert value(f"{metrics}connection_creation_total", **of_processor) == 2
     assert value(f"{metrics}connection_accept_rate", **of_listener) > 0
     assert value(f"{metrics}broker_connection_accept_rate") > 0
-    assert value("kafka_network_RequestChannel_RequestQueueSize") == 0
+    assert value("kafka_network_requestchannel_requestqueuesize") == 0
     (request,) = parking.parked
     answer(request)
-    assert value("kafka_network_RequestChannel_ResponseQueueSize") == 1
-    assert value("kafka_network_RequestChannel_ResponseQueueSize", processor="0") == 1
+    assert value("kafka_network_requestchannel_responsequeuesize") == 1
+    assert value("kafka_network_requestchannel_responsequeuesize", processor="0") == 1
     await peer.response()
-    assert value(f"{metrics}MemoryPoolDepletedTimeTotal") > 0
+    assert value(f"{metrics}memorypooldepletedtimetotal") > 0
     peer.writer.close()
     while value(f"{metrics}connection_close_total", **of_processor) == 0:
         await asyncio.sleep(0)
-    for name in ("kafka_network_SocketServer_NetworkProcessorAvgIdlePercent",
-                 "kafka_server_KafkaRequestHandlerPool_BrokerRequestHandlerAvgIdlePercent"):  # fmt: skip
-        assert 0 < value(name) < 1
-    assert 0 < value("kafka_network_Processor_IdlePercent", networkProcessor="0") < 1
+    assert 0 < value("kafka_server_kafkarequesthandlerpool_brokerrequesthandleravgidle_percent") < 1
+    assert 0 < value("kafka_network_processor_idle_percent", networkProcessor="0") < 1
     server.processors()[0].expired_connections_killed_count = 3
-    assert value("kafka_network_SocketServer_ExpiredConnectionsKilledCount") == 3
+    assert value("kafka_network_socketserver_expiredconnectionskilledcount") == 3
     third.writer.close()
+
+
+@live
+async def test_the_planes_are_idle_together(node: Node) -> None:
+    """Boards add up the series of a name: with one for each plane they would show twice as much as there is."""
+    register_reactor(node.registry, lambda: node.reactor.planes)
+    servers = [node.server(Echo(), kind) for kind in (ListenerType.BROKER, ListenerType.CONTROLLER)]
+    gauges = [
+        node.registry.get("kafka_network_socketserver_networkprocessoravgidle_percent"),
+        node.registry.get("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent"),
+    ]
+    assert node.reactor.planes == []
+    for server in servers:
+        await server.enable_request_processing()
+    network, handlers = gauges
+    assert isinstance(network, Gauge)
+    assert isinstance(handlers, Gauge)
+    before = handlers.read()
+    for server in servers:
+        server.metrics.handler_busy_ns += 10**15
+        assert server.metrics in node.reactor.planes
+    assert (before, handlers.read()) == (1.0, 0.0)
+    for server in servers:
+        server.metrics.busy_ns += 3 * 10**15
+    assert network.read() == 0.0
 
 
 @live
@@ -427,8 +451,8 @@ async def test_request_times_go_into_histograms(node: Node) -> None:
     await peer.response()
     await peer.reader.read(0)
     for name in ("Metadata", "MetadataSpecial"):
-        throttle = node.registry.get("kafka_network_RequestMetrics_ThrottleTimeMs", request=name)
-        total = node.registry.get("kafka_network_RequestMetrics_TotalTimeMs", request=name)
+        throttle = node.registry.get("kafka_network_requestmetrics_throttletimems", request=name)
+        total = node.registry.get("kafka_network_requestmetrics_totaltimems", request=name)
         assert isinstance(throttle, Histogram)
         assert isinstance(total, Histogram)
         assert (throttle.sum, throttle.count) == (7, 1)

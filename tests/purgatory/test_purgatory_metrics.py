@@ -6,8 +6,8 @@ from tests.purgatory.purgatory_story import Story
 
 
 def _read(registry: Registry) -> list[float]:
-    names = ("PurgatorySize", "NumDelayedOperations")
-    gauges = [registry.get(f"kafka_server_DelayedOperationPurgatory_{name}", delayedOperation="Test") for name in names]
+    names = ("purgatorysize", "numdelayedoperations")
+    gauges = [registry.get(f"kafka_server_delayedoperationpurgatory_{name}", delayedOperation="Test") for name in names]
     return [gauge.read() for gauge in gauges if isinstance(gauge, Gauge)]
 
 

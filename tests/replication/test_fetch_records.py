@@ -156,7 +156,7 @@ def test_a_fetch_that_waits_in_vain_is_answered_when_its_time_is_over() -> None:
     assert answer.results is None
     broker.advance_ms(2)
     assert offsets(answer.one) == []
-    expired = broker.registry.get("kafka_server_DelayedFetchMetrics_ExpiresPerSec", fetcherType="consumer")
+    expired = broker.registry.get("kafka_server_delayedfetchmetrics_expires_total", fetcherType="consumer")
     assert expired is not None
     assert expired.value == 1  # type: ignore[union-attr]
 

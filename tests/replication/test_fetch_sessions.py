@@ -273,7 +273,7 @@ def test_a_stale_session_gives_way_first() -> None:
     assert sessions.create(1) != 0
     assert sessions.cache.get(stale) is None
     assert sessions.cache.get(fresh) is not None
-    counter = sessions.registry.get("kafka_server_FetchSessionCache_IncrementalFetchSessionEvictionsPerSec")
+    counter = sessions.registry.get("kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total")
     assert counter is not None
     assert counter.value == 1  # type: ignore[union-attr]
 
@@ -305,14 +305,14 @@ def test_the_gauges_say_how_many_sessions_and_partitions_there_are() -> None:
     sessions = Sessions()
     first = sessions.create(3)
     sessions.create(4)
-    assert gauge(sessions, "NumIncrementalFetchSessions") == 2
-    assert gauge(sessions, "NumIncrementalFetchPartitionsCached") == 7
+    assert gauge(sessions, "numincrementalfetchsessions") == 2
+    assert gauge(sessions, "numincrementalfetchpartitionscached") == 7
     sessions.cache.remove(first)
-    assert gauge(sessions, "NumIncrementalFetchPartitionsCached") == 4
+    assert gauge(sessions, "numincrementalfetchpartitionscached") == 4
 
 
 def gauge(sessions: Sessions, name: str) -> float:
-    metric = sessions.registry.get(f"kafka_server_FetchSessionCache_{name}")
+    metric = sessions.registry.get(f"kafka_server_fetchsessioncache_{name}")
     assert metric is not None
     value: float = metric.read()  # type: ignore[union-attr]
     return value

@@ -38,8 +38,8 @@ def test_a_deleted_topic_takes_its_logs_and_metrics_with_it() -> None:
     assert list(broker.log_manager.logs) == [TopicPartition("other", 0)]
     assert broker.append().error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert partition.log is None
-    assert broker.registry.get("kafka_server_BrokerTopicMetrics_BytesInPerSec", topic=TOPIC) is None
-    assert broker.registry.get("kafka_server_BrokerTopicMetrics_BytesInPerSec", topic="other") is not None
+    assert broker.registry.get("kafka_server_brokertopicmetrics_bytesin_total", topic=TOPIC) is None
+    assert broker.registry.get("kafka_server_brokertopicmetrics_bytesin_total", topic="other") is not None
 
 
 def test_a_topic_made_again_in_one_delta_starts_empty() -> None:
@@ -136,7 +136,7 @@ def test_a_failed_directory_takes_its_partitions_offline_and_no_others() -> None
     assert broker.append(fine).error_code == 0
     broker.change(topic_id, failed.partition, leader=NODE)
     assert failed in broker.replicas.partitions.offline, "its log is not made again elsewhere"
-    offline = broker.registry.get("kafka_server_ReplicaManager_OfflineReplicaCount")
+    offline = broker.registry.get("kafka_server_replicamanager_offlinereplicacount")
     assert offline is not None
     assert offline.read() == 1  # type: ignore[union-attr]
 
@@ -148,17 +148,17 @@ def test_the_gauges_count_partitions() -> None:
     broker.create("under", replicas=(NODE, 2, 3), isr=(NODE,), configs={"min.insync.replicas": "2"})
     broker.create("followed", replicas=(NODE, 2), leader=2)
     expected = {
-        "PartitionCount": 5,
-        "LeaderCount": 4,
-        "UnderReplicatedPartitions": 2,
-        "UnderMinIsrPartitionCount": 1,
-        "AtMinIsrPartitionCount": 3,
-        "OfflineReplicaCount": 0,
-        "ReassigningPartitions": 0,
-        "ProducerIdCount": 0,
-        "PartitionsWithLateTransactionsCount": 0,
+        "partitioncount": 5,
+        "leadercount": 4,
+        "underreplicatedpartitions": 2,
+        "underminisrpartitioncount": 1,
+        "atminisrpartitioncount": 3,
+        "offlinereplicacount": 0,
+        "reassigningpartitions": 0,
+        "produceridcount": 0,
+        "partitionswithlatetransactionscount": 0,
     }
-    read = {name: broker.registry.get(f"kafka_server_ReplicaManager_{name}") for name in expected}
+    read = {name: broker.registry.get(f"kafka_server_replicamanager_{name}") for name in expected}
     assert {name: gauge.read() for name, gauge in read.items() if gauge is not None} == expected  # type: ignore[union-attr]
 
 

@@ -165,7 +165,7 @@ def test_a_deletion_that_waits_in_vain_times_out() -> None:
     answer = delete(broker, 3, timeout_ms=10)
     broker.advance_ms(11)
     assert answer.one.error_code == ErrorCode.REQUEST_TIMED_OUT
-    expired = broker.registry.get("kafka_server_DelayedDeleteRecordsMetrics_ExpiresPerSec")
+    expired = broker.registry.get("kafka_server_delayeddeleterecordsmetrics_expires_total")
     assert expired is not None
     assert expired.value == 1  # type: ignore[union-attr]
 

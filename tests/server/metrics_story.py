@@ -146,10 +146,10 @@ async def get(port: int, line: bytes = b"GET /metrics HTTP/1.0") -> str:
 
 
 def parse(text: str) -> Scrape:
-    """By family; the greatest value of a histogram belongs to the histogram."""
+    """By family; what is beside the quantiles of a histogram belongs to the histogram."""
     shown: Scrape = {}
     for family in text_string_to_metric_families(text):
-        name = family.name.removesuffix("_max")
+        name = family.name.rpartition("_")[0] if family.name.endswith(("_count", "_sum", "_max")) else family.name
         series = shown.setdefault(name if name in shown else family.name, {})
         for sample in family.samples:
             series[sample.name, tuple(sorted(sample.labels.items()))] = sample.value
@@ -257,7 +257,7 @@ def a_consumer_waits(story: Story) -> None:
     topics = [FetchTopic(topic=TOPIC, partitions=[partition])]
     wire.send(FetchRequest(max_wait_ms=600_000, min_bytes=1, topics=topics), 12)
     story.connections.append(wire)
-    name = "kafka_server_DelayedOperationPurgatory_NumDelayedOperations"
+    name = "kafka_server_delayedoperationpurgatory_numdelayedoperations"
     story.until(lambda shown: value(shown, name, delayedOperation="Fetch") == 1)
 
 
@@ -267,13 +267,13 @@ def frames_hold_the_memory(story: Story) -> None:
         half = socket.create_connection(("127.0.0.1", int(story.broker.bootstrap_servers.rpartition(":")[2])))
         half.sendall(struct.pack(">ihhi", POOL_BYTES, 3, 12, 1) + b"x" * 100)
         story.connections.append(half)
-    story.until(lambda shown: value(shown, "kafka_network_SocketServer_MemoryPoolAvailable", plane="broker") == 0)
+    story.until(lambda shown: value(shown, "kafka_network_socketserver_memorypoolavailable", plane="broker") == 0)
 
 
 def everybody_hangs_up(story: Story) -> None:
     while story.connections:
         story.connections.pop().close()
-    story.until(lambda shown: value(shown, "kafka_network_SocketServer_MemoryPoolUsed", plane="broker") == 0)
+    story.until(lambda shown: value(shown, "kafka_network_socketserver_memorypoolused", plane="broker") == 0)
 
 
 def another_broker_comes(story: Story) -> None:
@@ -294,7 +294,7 @@ def another_broker_comes(story: Story) -> None:
         )
         assert answer.error_code == 0
         story.other_broker_epoch = answer.broker_epoch
-        offset = int(value(story.scrape(), "kafka_controller_KafkaController_LastCommittedRecordOffset") or 0)
+        offset = int(value(story.scrape(), "kafka_controller_kafkacontroller_lastcommittedrecordoffset") or 0)
         beat = BrokerHeartbeatRequest(
             broker_id=OTHER, broker_epoch=answer.broker_epoch, current_metadata_offset=offset, want_fence=False
         )
@@ -316,7 +316,7 @@ def another_broker_comes(story: Story) -> None:
             ]
             answer = client.ask(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
             assert [topic.error_code for topic in answer.topics] == [0, 0, 0]
-    name = "kafka_cluster_Partition_ReplicasCount"
+    name = "kafka_cluster_partition_replicascount"
     story.until(lambda shown: value(shown, name, topic="followed", partition="0") == 2)
 
 
@@ -347,14 +347,14 @@ def the_other_broker_is_lost(story: Story) -> None:
     """Nobody has heard of it for a session."""
     sessions = story.node._controller.controller._driver.sessions  # type: ignore[union-attr]
     story.poke(lambda: sessions.track(OTHER, story.other_broker_epoch, -SESSION_MS))
-    story.until(lambda shown: value(shown, "kafka_controller_KafkaController_FencedBrokerCount") == 1)
+    story.until(lambda shown: value(shown, "kafka_controller_kafkacontroller_fencedbrokercount") == 1)
 
 
 def topics_are_deleted(story: Story) -> None:
     with story.connect() as wire:
         answer = wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="small")], timeout_ms=30_000), 6)
     assert answer.responses[0].error_code == 0
-    story.until(lambda shown: value(shown, "kafka_log_Log_Size", topic="small", partition="0") is None)
+    story.until(lambda shown: value(shown, "kafka_log_log_size", topic="small", partition="0") is None)
 
 
 def a_record_goes_to_the_disk(story: Story) -> None:
@@ -395,4 +395,4 @@ def the_node_restarts(story: Story) -> None:
 
 
 def _end(story: Story) -> int:
-    return int(value(story.scrape(), "kafka_log_Log_LogEndOffset", topic=TOPIC, partition="0") or 0)
+    return int(value(story.scrape(), "kafka_log_log_logendoffset", topic=TOPIC, partition="0") or 0)

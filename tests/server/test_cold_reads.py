@@ -60,14 +60,14 @@ def test_others_are_answered_while_a_scan_waits_for_the_disk(broker: Broker, mon
 
     monkeypatch.setattr(socket_server, "load", load)
     evict(broker)
-    slow = metric(broker, "ottla_network_Reactor_SlowTurns")
+    slow = metric(broker, "ottla_network_reactor_slowturns")
     with Wire(broker.bootstrap_servers) as scanner, Wire(broker.bootstrap_servers) as other:
         scanner.send(scan_request(), 11)
         assert waiting.wait(BOUND_S), "nothing was cold"
         for number in range(SMALL_REQUESTS):
             assert append_on(other, "warm", b"small") == number, "answered, with the scan still at the disk"
         assert not go_on.is_set()
-        assert metric(broker, "ottla_network_Reactor_SlowTurns") - slow <= SMALL_REQUESTS // 20
+        assert metric(broker, "ottla_network_reactor_slowturns") - slow <= SMALL_REQUESTS // 20
         go_on.set()
         ((answer,),) = [each.partitions for each in scanner.receive(scan_request(), 11).responses]
         assert len(bytes(answer.records)) > BATCHES * len(VALUE)

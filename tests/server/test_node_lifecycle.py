@@ -68,7 +68,7 @@ def test_the_states_of_a_broker_in_order(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(BrokerServer, "_set_state", set_state)
     with Broker() as broker:
-        assert metric(broker, "kafka_server_KafkaServer_BrokerState") == BrokerState.RUNNING
+        assert metric(broker, "kafka_server_kafkaserver_brokerstate") == BrokerState.RUNNING
     expected = ["STARTING", "RECOVERY", "RUNNING", "PENDING_CONTROLLED_SHUTDOWN", "SHUTTING_DOWN", "NOT_RUNNING"]
     assert [state.name for state in seen] == expected
 

@@ -126,7 +126,7 @@ class World:
 
     def unknown_destinations(self) -> float:
         gauge = self.registry.get(
-            "kafka_coordinator_transaction_TransactionMarkerChannelManager_UnknownDestinationQueueSize"
+            "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize"
         )
         return gauge.read()  # type: ignore[union-attr]
 

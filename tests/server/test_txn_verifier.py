@@ -139,7 +139,7 @@ class World:
         return answers
 
     def metric(self, name: str) -> Any:
-        return self.registry.get(f"kafka_server_AddPartitionsToTxnManager_{name}")
+        return self.registry.get(f"kafka_server_addpartitionstotxnmanager_{name}")
 
 
 @pytest.fixture
@@ -254,6 +254,6 @@ def test_time_and_failures_are_measured(world: World) -> None:
     world.ask("txn-1", T0, T1)
     world.runtime.clock.advance_ms(30)
     world.here.verified.complete(dict.fromkeys((T0, T1), ErrorCode.TRANSACTION_ABORTABLE))
-    assert world.metric("VerificationFailureRate").value == 2
-    assert world.metric("VerificationTimeMs").count == 1
-    assert world.metric("VerificationTimeMs").percentile(0.5) == pytest.approx(30, rel=0.1)
+    assert world.metric("verificationfailurerate_count").value == 2
+    assert world.metric("verificationtimems").count == 1
+    assert world.metric("verificationtimems").percentile(0.5) == pytest.approx(30, rel=0.1)

@@ -247,7 +247,7 @@ def test_markers_of_an_earlier_coordinator_complete_nothing() -> None:
 def test_a_completion_that_cannot_be_written_is_tried_again() -> None:
     world = world_at(3, S.ONGOING)
     world.end(ME, committed=True).result()
-    gauge = world.registry.get("kafka_coordinator_transaction_TransactionMarkerChannelManager_LogAppendRetryQueueSize")
+    gauge = world.registry.get("kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize")
     assert isinstance(gauge, Gauge)
     assert gauge.read() == 0
     world.log.refusal = ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
@@ -269,7 +269,7 @@ def test_a_coordinator_that_moves_has_no_completions_left_to_try() -> None:
     world.log.refusal = ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
     world.markers.write()
     world.runtime.unload(PARTITION)
-    gauge = world.registry.get("kafka_coordinator_transaction_TransactionMarkerChannelManager_LogAppendRetryQueueSize")
+    gauge = world.registry.get("kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize")
     assert isinstance(gauge, Gauge)
     assert gauge.read() == 0
 

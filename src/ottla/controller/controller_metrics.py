@@ -8,7 +8,8 @@ from ottla.controller.pending_log import PendingLog
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.partition_registration import NO_LEADER, PartitionRegistration
 from ottla.metrics import Histogram
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 
 _GAUGES: Final = (
     ("ActiveControllerCount", "active_controller_count", "1 on the active controller"),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ottla.metrics.histogram import Histogram
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 
 _US_PER_MS: Final = 1_000
@@ -22,22 +23,21 @@ class CoordinatorRuntimeMetrics:
     def __init__(self, registry: Registry, group: str, now_ns: Callable[[], int]) -> None:
         self.now_ns = now_ns
         self.partitions = dict.fromkeys(("loading", "active", "failed"), 0)
-        prefix = f"kafka_server_{group.replace('-', '_')}"
         for state in self.partitions:
             registry.gauge(
-                f"{prefix}_num_partitions",
+                metric_name("kafka.server", group, "num-partitions"),
                 "Partitions of the coordinator in each state",
                 lambda state=state: float(self.partitions[state]),  # type: ignore[misc]
                 state=state,
             )
 
         def histogram(name: str, documentation: str) -> Histogram:
-            return registry.histogram(f"{prefix}_{name}", documentation, divisor=_US_PER_MS)
+            return registry.histogram(metric_name("kafka.server", group, name), documentation, divisor=_US_PER_MS)
 
-        self.partition_load = histogram("partition_load_time_ms", "Time to load a partition")
-        self.event_processing = histogram("event_processing_time_ms", "Time that an operation takes")
-        self.event_purgatory = histogram("event_purgatory_time_ms", "Time that an answer waits for its commit")
-        self.flush = histogram("batch_flush_time_ms", "Time to append a batch to the log")
+        self.partition_load = histogram("partition-load-time", "Milliseconds to load a partition")
+        self.event_processing = histogram("event-processing-time-ms", "Time that an operation takes")
+        self.event_purgatory = histogram("event-purgatory-time-ms", "Time that an answer waits for its commit")
+        self.flush = histogram("batch-flush-time-ms", "Time to append a batch to the log")
 
     def elapsed_us(self, started_ns: int) -> int:
         """For the histograms, which count in microseconds."""

@@ -5,10 +5,11 @@ from functools import partial
 from typing import Final, Protocol
 
 from ottla.group.group import Group, GroupType
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 
-_SENSORS: Final = "kafka_server_group_coordinator_metrics_"
-_MANAGER: Final = "kafka_coordinator_group_GroupMetadataManager_"
+_sensor: Final = partial(metric_name, "kafka.server", "group-coordinator-metrics")
+_manager: Final = partial(metric_name, "kafka.coordinator.group", "GroupMetadataManager")
 
 _CLASSIC_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 _CONSUMER_STATES: Final = ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
@@ -27,14 +28,14 @@ class GroupMetrics:
 
     def __init__(self, registry: Registry) -> None:
         counter = registry.counter
-        self.offset_commits = counter(_SENSORS + "offset_commit_count", "Offsets committed")
-        self.offset_expirations = counter(_SENSORS + "offset_expiration_count", "Offsets that expired")
-        self.offset_deletions = counter(_SENSORS + "offset_deletion_count", "Offsets that somebody deleted")
+        self.offset_commits = counter(_sensor("offset-commit-count"), "Offsets committed")
+        self.offset_expirations = counter(_sensor("offset-expiration-count"), "Offsets that expired")
+        self.offset_deletions = counter(_sensor("offset-deletion-count"), "Offsets that somebody deleted")
         self.completed_rebalances = counter(
-            _SENSORS + "group_completed_rebalance_count", "Rebalances that classic groups completed"
+            _sensor("group-completed-rebalance-count"), "Rebalances that classic groups completed"
         )
         self.consumer_group_rebalances = counter(
-            _SENSORS + "consumer_group_rebalance_count", "Rebalances of consumer groups"
+            _sensor("consumer-group-rebalance-count"), "Rebalances of consumer groups"
         )
 
 
@@ -60,18 +61,18 @@ def register_gauges(registry: Registry, shards: Callable[[], Iterable[MeasuredSh
         registry.sum_gauge(name, documentation, groups, matches, **labels)
 
     registry.gauge(
-        _MANAGER + "NumOffsets", "Offsets that are held", lambda: sum(shard.num_offsets for shard in shards())
+        _manager("NumOffsets"), "Offsets that are held", lambda: sum(shard.num_offsets for shard in shards())
     )
     is_classic = partial(_is_of, GroupType.CLASSIC)
-    count(_MANAGER + "NumGroups", "Classic groups", is_classic)
+    count(_manager("NumGroups"), "Classic groups", is_classic)
     for state in _CLASSIC_STATES:
-        count(f"{_MANAGER}NumGroups{state}", f"Classic groups that are {state}", partial(_is_in, is_classic, state))
+        count(_manager(f"NumGroups{state}"), f"Classic groups that are {state}", partial(_is_in, is_classic, state))
     for kind in (GroupType.CLASSIC, GroupType.CONSUMER):
-        count(_SENSORS + "group_count", "Groups by protocol", partial(_is_of, kind), protocol=str(kind))
+        count(_sensor("group-count"), "Groups by protocol", partial(_is_of, kind), protocol=str(kind))
     is_consumer = partial(_is_of, GroupType.CONSUMER)
     for state in _CONSUMER_STATES:
         count(
-            _SENSORS + "consumer_group_count",
+            _sensor("consumer-group-count"),
             "Consumer groups by state",
             partial(_is_in, is_consumer, state),
             state=state,

@@ -7,7 +7,8 @@ from typing import Final
 from ottla.log.cleaner.log_cleaner import LogCleaner
 from ottla.log.log import Log
 from ottla.log.manager import LogManager
-from ottla.metrics.registry import Labels, Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Labels, Registry
 
 _LOG_GAUGES: Final[Mapping[str, tuple[str, Callable[[Log], float]]]] = {
     "Size": ("Bytes of a log's record files", lambda log: log.size_in_bytes),

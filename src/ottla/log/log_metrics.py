@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 
 US_PER_MS: Final = 1000
 

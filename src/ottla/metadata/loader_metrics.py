@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from ottla.metadata.loader import MetadataLoader
 from ottla.metadata.metadata_version import MINIMUM_VERSION
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 
 _LOADER = "MetadataLoader"
 _BROKER = "broker-metadata-metrics"

@@ -5,21 +5,30 @@ would be the reactor's. The tests read what is written with its parser.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from math import inf
 from typing import Final
 
 from ottla.metrics.histogram import QUANTILES, Histogram
 from ottla.metrics.instruments import Counter, Gauge, SumGauge
+from ottla.metrics.names import quantile_label
 from ottla.metrics.registry import Family, Labels, Metric, Registry
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SERIES_PER_PIECE: Final = 25
-SUMMARIES_PER_PIECE: Final = 5
+HISTOGRAMS_PER_PIECE: Final = 5
 ITEMS_PER_PIECE: Final = 500
 """Each is some tenths of a millisecond."""
 
-_QUANTILES: Final = tuple((q, f'quantile="{q}"') for q in QUANTILES)
+PARTS: Final[tuple[tuple[str, str, str, Callable[[Histogram], float]], ...]] = (
+    ("count", "counter", "How many", lambda one: one.count),
+    ("sum", "counter", "Sum", lambda one: one.sum / one.divisor),
+    ("max", "gauge", "Greatest", lambda one: one.max / one.divisor),
+)
+"""What a histogram shows beside its quantiles: suffix, type, what it is, and how it is read."""
+
+_QUANTILES: Final = tuple(f'quantile="{quantile_label(q)}"' for q in QUANTILES)
 _SPECIAL: Final = {inf: "+Inf", -inf: "-Inf"}
 
 
@@ -30,19 +39,27 @@ def render(registry: Registry, now_ms: int) -> Iterator[bytes]:
     """
     for family in registry.collect(now_ms):
         if family.source is not None:
-            yield _heading(family.name, family.documentation, "gauge")
+            yield _heading(family.name, family.documentation, _gauge_type(family.name))
             yield from _live(family.name, family.source())
         elif issubclass(family.kind, Counter):
-            yield _heading(f"{family.name}_total", family.documentation, "counter")
-            yield from _pieces(family, SERIES_PER_PIECE, f"{family.name}_total", _counter)
+            yield _heading(family.name, family.documentation, "counter")
+            yield from _pieces(family, SERIES_PER_PIECE, family.name, _counter)
         elif issubclass(family.kind, Gauge):
-            yield _heading(family.name, family.documentation, "gauge")
+            yield _heading(family.name, family.documentation, _gauge_type(family.name))
             yield from _gauges(family)
         else:
-            yield _heading(family.name, family.documentation, "summary")
-            yield from _pieces(family, SUMMARIES_PER_PIECE, family.name, _summary)
-            yield _heading(f"{family.name}_max", f"Greatest {family.name}", "gauge")
-            yield from _pieces(family, SERIES_PER_PIECE, f"{family.name}_max", _maximum)
+            # Not a summary: Prometheus 3 would write the quantile 0.50 of one as 0.5, and boards ask for 0.50.
+            yield _heading(family.name, family.documentation, "gauge")
+            yield from _pieces(family, HISTOGRAMS_PER_PIECE, family.name, _quantiles)
+            for suffix, kind, what, read in PARTS:
+                name = f"{family.name}_{suffix}"
+                yield _heading(name, f"{what}: {family.documentation}", kind)
+                yield from _pieces(family, SERIES_PER_PIECE, name, partial(_part, read))
+
+
+def _gauge_type(name: str) -> str:
+    """Some counters are read from elsewhere, as gauges are; their names tell."""
+    return "counter" if name.endswith("_total") else "gauge"
 
 
 def _heading(name: str, documentation: str, kind: str) -> bytes:
@@ -91,18 +108,16 @@ def _counter(name: str, labels: str, metric: Metric) -> Iterator[str]:
     yield _line(name, labels, metric.value)
 
 
-def _summary(name: str, labels: str, metric: Metric) -> Iterator[str]:
+def _quantiles(name: str, labels: str, metric: Metric) -> Iterator[str]:
     assert isinstance(metric, Histogram)
     comma = "," if labels else ""
-    for (_, quantile), value in zip(_QUANTILES, metric.percentiles(QUANTILES), strict=True):
+    for quantile, value in zip(_QUANTILES, metric.percentiles(QUANTILES), strict=True):
         yield _line(name, f"{labels}{comma}{quantile}", value / metric.divisor)
-    yield _line(f"{name}_sum", labels, metric.sum / metric.divisor)
-    yield _line(f"{name}_count", labels, metric.count)
 
 
-def _maximum(name: str, labels: str, metric: Metric) -> Iterator[str]:
+def _part(read: Callable[[Histogram], float], name: str, labels: str, metric: Metric) -> Iterator[str]:
     assert isinstance(metric, Histogram)
-    yield _line(name, labels, metric.max / metric.divisor)
+    yield _line(name, labels, read(metric))
 
 
 def _labels(labels: Labels) -> str:

@@ -36,6 +36,26 @@ class SumGauge(Gauge):
         self.value_of = value_of
 
 
+class RecentRate:
+    """How fast a number that only grows has grown of late: over the last one to two windows, or since the start.
+
+    The windows are those of whoever reads, who gives the number and the time, both in units of his own.
+    """
+
+    __slots__ = ("_older", "_start", "_window")
+
+    def __init__(self, window: float, now: float, value: float = 0) -> None:
+        self._window = window
+        self._start = self._older = (now, value)
+
+    def read(self, value: float, now: float) -> float:
+        """The growth in a unit of time; 0 before any time has passed."""
+        if now - self._start[0] >= self._window:
+            self._older, self._start = self._start, (now, value)
+        since, before = self._older
+        return (value - before) / (now - since) if now > since else 0.0
+
+
 class Meter(Counter):
     """A counter of events whose rate can be asked for.
 

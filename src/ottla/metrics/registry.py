@@ -15,11 +15,6 @@ T = TypeVar("T")
 ROTATION_MS: Final = 150_000  # two intervals are the five minutes that Apache's quantiles look back
 
 
-def metric_name(group: str, type_name: str, name: str) -> str:
-    """The name of an MBean's metric: ``kafka.network:type=RequestMetrics,name=TotalTimeMs``, with underscores."""
-    return f"{group}_{type_name}_{name}".replace(".", "_").replace("-", "_")
-
-
 class Family:
     """The metrics of one name: one for each set of labels, all of one kind; or gauges that ``source`` tells anew."""
 
@@ -43,7 +38,7 @@ class Registry:
         self._rotated_ms = now_ms
 
     def counter(self, name: str, documentation: str, /, **labels: str) -> Counter:
-        """A counter, shown with the suffix ``_total``."""
+        """A counter, shown under this very name."""
         return self._get_or_make(name, documentation, Counter, Counter, labels)
 
     def meter(self, name: str, documentation: str, /, **labels: str) -> Meter:
@@ -51,7 +46,7 @@ class Registry:
         return self._get_or_make(name, documentation, Meter, lambda: Meter(self._rotated_ms), labels)
 
     def histogram(self, name: str, documentation: str, /, *, divisor: int = 1, **labels: str) -> Histogram:
-        """A histogram, shown as a summary with Apache's quantiles and a gauge with the suffix ``_max``."""
+        """A histogram, shown as gauges with Apache's quantiles, and with the suffixes of ``exposition.PARTS``."""
         return self._get_or_make(name, documentation, Histogram, lambda: Histogram(divisor), labels)
 
     def gauge(self, name: str, documentation: str, read: Callable[[], float], /, **labels: str) -> Gauge:

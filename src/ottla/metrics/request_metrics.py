@@ -4,7 +4,8 @@ from typing import Final
 
 from ottla.metrics.histogram import Histogram
 from ottla.metrics.instruments import Meter
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 
 CONSUMER_FETCH_METRIC_NAME: Final = "FetchConsumer"
 FOLLOW_FETCH_METRIC_NAME: Final = "FetchFollower"

@@ -3,6 +3,8 @@
 from time import perf_counter_ns
 from typing import Final
 
+from ottla.metrics.instruments import RecentRate
+
 IDLE_WINDOW_NS: Final = 30_000_000_000
 """Over how long the idle percentages are taken."""
 
@@ -24,18 +26,12 @@ class PlaneMetrics:
 class IdleRatio:
     """The part of the recent past that something was not busy, from a counter that only grows."""
 
-    __slots__ = ("_older", "_start")
+    __slots__ = ("_busy",)
 
     def __init__(self, now_ns: int, busy_ns: int = 0) -> None:
-        self._start = self._older = (now_ns, busy_ns)
+        self._busy = RecentRate(IDLE_WINDOW_NS, now_ns, busy_ns)
 
     def read(self, busy_ns: int, now_ns: int | None = None) -> float:
         """Between 0, always busy, and 1; over the last one to two windows, or since the start where that is less."""
         now_ns = perf_counter_ns() if now_ns is None else now_ns
-        if now_ns - self._start[0] >= IDLE_WINDOW_NS:
-            self._older, self._start = self._start, (now_ns, busy_ns)
-        since_ns, before_ns = self._older
-        elapsed_ns = now_ns - since_ns
-        if elapsed_ns <= 0:
-            return 1.0
-        return min(max(1.0 - (busy_ns - before_ns) / elapsed_ns, 0.0), 1.0)
+        return min(max(1.0 - self._busy.read(busy_ns, now_ns), 0.0), 1.0)

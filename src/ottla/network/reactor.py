@@ -5,11 +5,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.network.listener_type import ListenerType
+from ottla.network.network_metrics import PlaneMetrics
 from ottla.runtime.port import Clock
 
 
 class Turnable(Protocol):
     """A plane, as the reactor sees it."""
+
+    metrics: PlaneMetrics
 
     def fileno(self) -> int:
         """Readable when there is something to do."""
@@ -46,6 +49,11 @@ class Reactor:
         for planes in (self._first, self._rest):
             if plane in planes:
                 planes.remove(plane)
+
+    @property
+    def planes(self) -> list[PlaneMetrics]:
+        """What every plane has counted."""
+        return [plane.metrics for plane in (*self._first, *self._rest)]
 
     def wakeup(self) -> None:
         """Ask for a turn."""

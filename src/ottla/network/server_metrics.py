@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 from ottla.network.listener import Listener
 from ottla.network.network_metrics import IdleRatio
 from ottla.network.request import ClientInformation
@@ -57,9 +58,6 @@ class ServerMetrics:
              "Requests that wait for a handler", lambda: len(channel.requests)),
             ("kafka.network", "RequestChannel", "ResponseQueueSize",
              "Responses that wait to be written", lambda: len(channel.responses)),
-            ("kafka.network", "SocketServer", "NetworkProcessorAvgIdlePercent",
-             "Part of the time in which this plane's network had nothing to do",
-             lambda: self.network_idle.read(counters.busy_ns - counters.handler_busy_ns)),
             ("kafka.server", "KafkaRequestHandlerPool", pool_name,
              "Part of the time in which no request of this plane was handled",
              lambda: handler_idle.read(counters.handler_busy_ns)),

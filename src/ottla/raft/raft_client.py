@@ -86,7 +86,9 @@ class RaftClient(Generic[T]):
         self._cleaning_due_ms = 0
         self.failure: BaseException | None = None
         """What ended this client, None while it works."""
-        self.metrics = RaftMetrics(lambda: self._quorum, self._log_end, lambda: len(self._control.voters))
+        self.metrics = RaftMetrics(
+            lambda: self._quorum, self._log_end, lambda: len(self._control.voters), self._clock.monotonic_ms
+        )
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

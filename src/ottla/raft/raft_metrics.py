@@ -1,11 +1,12 @@
 """What raft tells about itself, under the names of Apache's raft-metrics. Pure."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ottla.common.uuid import ZERO_UUID
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.instruments import RecentRate
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 from ottla.raft.batch import CommittedBatch
 from ottla.raft.epoch_states import CandidateState
 from ottla.raft.leader_state import LeaderState
@@ -13,17 +14,7 @@ from ottla.raft.offset_and_epoch import OffsetAndEpoch
 from ottla.raft.quorum_state import QuorumState
 from ottla.raft.voter_set import ReplicaKey
 
-STATES: Final = (
-    "leader",
-    "candidate",
-    "prospective",
-    "prospective-voted",
-    "follower",
-    "observer",
-    "unattached",
-    "unattached-voted",
-)
-"""What current-state may be. Apache shows the text; here each is a gauge, 1 for the one that holds."""
+_RATE_WINDOW_MS: Final = 30_000
 
 
 class MetricValue(NamedTuple):
@@ -42,12 +33,15 @@ class RaftMetrics:
         quorum: Callable[[], QuorumState | None],
         log_end: Callable[[], OffsetAndEpoch],
         voter_count: Callable[[], int],
+        now_ms: Callable[[], int],
     ) -> None:
         self._quorum = quorum
         self._log_end = log_end
         self._voter_count = voter_count
+        self._now_ms = now_ms
         self.appended_records = 0
-        """Records appended as the leader; append-records-rate is its rate."""
+        """Records appended as the leader."""
+        self._append_rate = RecentRate(_RATE_WINDOW_MS, now_ms())
         self.commit_latency_ms_total = 0.0
         """Milliseconds per record from append to commit, summed over batches."""
         self.commit_latency_ms_max = 0.0
@@ -62,7 +56,7 @@ class RaftMetrics:
 
     @property
     def current_state(self) -> str:
-        """One of ``STATES``."""
+        """The text that Apache shows: leader, candidate, prospective, follower, observer, unattached, …"""
         quorum = self._initialized
         if quorum is None:
             return "unattached"
@@ -116,7 +110,7 @@ class RaftMetrics:
         yield MetricValue("log-end-epoch", "The end epoch of the raft log", lambda: self._log_end().epoch)
         yield MetricValue("number-of-voters", "The number of voters", self._voter_count)
         yield MetricValue("number-of-observers", "The observers that the leader tracks", self._observer_count)
-        yield MetricValue("append-records-total", "Records appended as leader", lambda: self.appended_records)
+        yield MetricValue("append-records-rate", "Records appended a second as leader", self._append_records_rate)
         yield MetricValue("commit-latency-avg", "Mean ms to commit an entry", lambda: self.commit_latency_avg_ms)
         yield MetricValue("commit-latency-max", "Maximum ms to commit an entry", lambda: self.commit_latency_ms_max)
 
@@ -125,11 +119,12 @@ class RaftMetrics:
         for name, text, read in self.values():
             registry.gauge(metric_name("kafka.server", "raft-metrics", name), text, read)
         name = metric_name("kafka.server", "raft-metrics", "current-state")
-        for state in STATES:
-            registry.gauge(name, "1 for the state that this member is in", partial(self._is_in, state), state=state)
+        registry.live_gauges(
+            name, "1, with the state that this member is in", lambda: [((("current_state", self.current_state),), 1)]
+        )
 
-    def _is_in(self, state: str) -> int:
-        return int(self.current_state == state)
+    def _append_records_rate(self) -> float:
+        return self._append_rate.read(self.appended_records, self._now_ms()) * 1000
 
     @property
     def _initialized(self) -> QuorumState | None:

@@ -3,23 +3,28 @@
 The hot path adds to plain integers, once for the topic and once for all topics.
 """
 
+from functools import partial
 from typing import Final
 
 from ottla.metrics.instruments import Counter
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 
-_PREFIX: Final = "kafka_server_BrokerTopicMetrics_"
+topic_metric_name: Final = partial(metric_name, "kafka.server", "BrokerTopicMetrics")
 
 _NAMES: Final = {
-    "messages_in": ("MessagesInPerSec", "Records appended"),
-    "bytes_in": ("BytesInPerSec", "Bytes appended"),
-    "bytes_out": ("BytesOutPerSec", "Bytes sent to consumers"),
-    "bytes_rejected": ("BytesRejectedPerSec", "Bytes refused because their batch was too large"),
-    "failed_produce_requests": ("FailedProduceRequestsPerSec", "Appends that failed unexpectedly"),
-    "failed_fetch_requests": ("FailedFetchRequestsPerSec", "Reads that failed unexpectedly"),
-    "total_produce_requests": ("TotalProduceRequestsPerSec", "Appends asked for, by partition"),
-    "total_fetch_requests": ("TotalFetchRequestsPerSec", "Reads asked for, by partition"),
-    "invalid_message_crc_records": ("InvalidMessageCrcRecordsPerSec", "Batches refused because of their CRC"),
+    "messages_in": (topic_metric_name("MessagesInPerSec"), "Records appended"),
+    "bytes_in": (topic_metric_name("BytesInPerSec"), "Bytes appended"),
+    "bytes_out": (topic_metric_name("BytesOutPerSec"), "Bytes sent to consumers"),
+    "bytes_rejected": (topic_metric_name("BytesRejectedPerSec"), "Bytes refused because their batch was too large"),
+    "failed_produce_requests": (topic_metric_name("FailedProduceRequestsPerSec"), "Appends that failed unexpectedly"),
+    "failed_fetch_requests": (topic_metric_name("FailedFetchRequestsPerSec"), "Reads that failed unexpectedly"),
+    "total_produce_requests": (topic_metric_name("TotalProduceRequestsPerSec"), "Appends asked for, by partition"),
+    "total_fetch_requests": (topic_metric_name("TotalFetchRequestsPerSec"), "Reads asked for, by partition"),
+    "invalid_message_crc_records": (
+        topic_metric_name("InvalidMessageCrcRecordsPerSec"),
+        "Batches refused because of their CRC",
+    ),
 }
 
 
@@ -42,10 +47,10 @@ class BrokerTopicMetrics:
         """``topic`` None is all topics together, without a label."""
         labels = {} if topic is None else {"topic": topic}
         for attribute, (name, text) in _NAMES.items():
-            setattr(self, attribute, registry.counter(_PREFIX + name, text, **labels))
+            setattr(self, attribute, registry.counter(name, text, **labels))
 
     @staticmethod
     def remove(registry: Registry, topic: str) -> None:
         """Take a topic's counters out of the registry."""
         for name, _ in _NAMES.values():
-            registry.remove(_PREFIX + name, topic=topic)
+            registry.remove(name, topic=topic)

@@ -6,9 +6,11 @@ fetcher (a full fetch, or the epoch -1 to have none), emptied, or evicted for an
 
 import logging
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.common.uuid import Uuid
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 from ottla.replication.read_result import FetchPartition
 
@@ -26,7 +28,7 @@ CACHED_PARTITIONS_MAX: Final = 500_000
 
 _EPOCH_MAX: Final = (1 << 31) - 1
 _SESSION_ID_MAX: Final = (1 << 31) - 1
-_PREFIX: Final = "kafka_server_FetchSessionCache_"
+_metric: Final = partial(metric_name, "kafka.server", "FetchSessionCache")
 
 PartitionKey = tuple[Uuid | str, int]
 """A partition as its session knows it: by topic id where requests have ids, else by name."""
@@ -123,14 +125,14 @@ class FetchSessionCache:
         self._sessions: dict[int, FetchSession] = {}
         """By id; the one first that was used the longest time ago."""
         self.total_partitions = 0
-        registry.gauge(_PREFIX + "NumIncrementalFetchSessions", "Fetch sessions", lambda: len(self._sessions))
+        registry.gauge(_metric("NumIncrementalFetchSessions"), "Fetch sessions", lambda: len(self._sessions))
         registry.gauge(
-            _PREFIX + "NumIncrementalFetchPartitionsCached",
+            _metric("NumIncrementalFetchPartitionsCached"),
             "Partitions in fetch sessions",
             lambda: self.total_partitions,
         )
         self._evictions = registry.counter(
-            _PREFIX + "IncrementalFetchSessionEvictionsPerSec", "Fetch sessions that gave way to others"
+            _metric("IncrementalFetchSessionEvictionsPerSec"), "Fetch sessions that gave way to others"
         )
 
     def __len__(self) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ottla.metrics.registry import Labels, Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Labels, Registry
 from ottla.replication.partition import Partition
 
 _GAUGES: Final[Mapping[str, tuple[str, Callable[[Partition], float]]]] = {

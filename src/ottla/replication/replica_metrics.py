@@ -1,18 +1,20 @@
 """The gauges and counters of ReplicaManager and of its delayed operations."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 from ottla.purgatory.purgatory_metrics import register_purgatory
-from ottla.replication.broker_topic_metrics import BrokerTopicMetrics
+from ottla.replication.broker_topic_metrics import BrokerTopicMetrics, topic_metric_name
 from ottla.replication.hosted_partitions import HostedPartitions
 from ottla.replication.partition import Partition
 from ottla.replication.partition_metrics import register_partitions
 from ottla.replication.purgatories import Purgatories
 from ottla.runtime.port import Clock
 
-_PREFIX: Final = "kafka_server_ReplicaManager_"
+_name: Final = partial(metric_name, "kafka.server", "ReplicaManager")
 
 _PARTITION_GAUGES: Final[dict[str, tuple[str, Callable[[Partition], bool]]]] = {
     "LeaderCount": ("Partitions that this broker leads", lambda one: one.is_leader),
@@ -35,19 +37,19 @@ class ReplicaMetrics:
     ) -> None:
         self._registry = registry
         for name, (text, counts) in _PARTITION_GAUGES.items():
-            registry.sum_gauge(_PREFIX + name, text, lambda: list(partitions), counts)
-        registry.gauge(_PREFIX + "PartitionCount", "Partitions on this broker", lambda: len(partitions))
+            registry.sum_gauge(_name(name), text, lambda: list(partitions), counts)
+        registry.gauge(_name("PartitionCount"), "Partitions on this broker", lambda: len(partitions))
         registry.gauge(
-            _PREFIX + "OfflineReplicaCount", "Partitions whose disk has failed", lambda: len(partitions.offline)
+            _name("OfflineReplicaCount"), "Partitions whose disk has failed", lambda: len(partitions.offline)
         )
         registry.sum_gauge(
-            _PREFIX + "ProducerIdCount",
+            _name("ProducerIdCount"),
             "Producers that partitions remember",
             lambda: list(partitions),
             lambda one: 0 if one.log is None else len(one.log.producer_state.active_producers),
         )
         registry.sum_gauge(
-            _PREFIX + "PartitionsWithLateTransactionsCount",
+            _name("PartitionsWithLateTransactionsCount"),
             "Partitions with a transaction that nobody will end",
             lambda: list(partitions),
             lambda one: (
@@ -55,22 +57,26 @@ class ReplicaMetrics:
             ),
         )
         register_partitions(registry, lambda: list(partitions))
-        self.isr_expands = registry.counter(_PREFIX + "IsrExpandsPerSec", "Replicas that came into sync")
-        self.isr_shrinks = registry.counter(_PREFIX + "IsrShrinksPerSec", "Replicas that fell out of sync")
+        self.isr_expands = registry.counter(_name("IsrExpandsPerSec"), "Replicas that came into sync")
+        self.isr_shrinks = registry.counter(_name("IsrShrinksPerSec"), "Replicas that fell out of sync")
         self.failed_isr_updates = registry.counter(
-            _PREFIX + "FailedIsrUpdatesPerSec", "Changes of an ISR that the controller refused"
+            _name("FailedIsrUpdatesPerSec"), "Changes of an ISR that the controller refused"
         )
         for purgatory in (purgatories.produce, purgatories.fetch, purgatories.delete_records):
             register_purgatory(registry, purgatory)
         self._produce_expirations = registry.counter(
-            "kafka_server_DelayedProducerRequestMetrics_ExpiresPerSec", "Partitions of produces that timed out"
+            metric_name("kafka.server", "DelayedProducerRequestMetrics", "ExpiresPerSec"),
+            "Partitions of produces that timed out",
         )
         self._delete_records_expirations = registry.counter(
-            "kafka_server_DelayedDeleteRecordsMetrics_ExpiresPerSec", "Partitions of deletions that timed out"
+            metric_name("kafka.server", "DelayedDeleteRecordsMetrics", "ExpiresPerSec"),
+            "Partitions of deletions that timed out",
         )
         self._fetch_expirations = {
             is_follower: registry.counter(
-                "kafka_server_DelayedFetchMetrics_ExpiresPerSec", "Fetches that timed out", fetcherType=fetcher_type
+                metric_name("kafka.server", "DelayedFetchMetrics", "ExpiresPerSec"),
+                "Fetches that timed out",
+                fetcherType=fetcher_type,
             )
             for is_follower, fetcher_type in ((True, "follower"), (False, "consumer"))
         }
@@ -101,10 +107,10 @@ class BrokerTopicStats:
         self.all_topics = BrokerTopicMetrics(registry, None)
         self._topics: dict[str, BrokerTopicMetrics] = {}
         self.replication_bytes_out = registry.counter(
-            "kafka_server_BrokerTopicMetrics_ReplicationBytesOutPerSec", "Bytes sent to followers"
+            topic_metric_name("ReplicationBytesOutPerSec"), "Bytes sent to followers"
         )
         self.reassignment_bytes_out = registry.counter(
-            "kafka_server_BrokerTopicMetrics_ReassignmentBytesOutPerSec", "Bytes sent to replicas that are being added"
+            topic_metric_name("ReassignmentBytesOutPerSec"), "Bytes sent to replicas that are being added"
         )
 
     def topic(self, name: str) -> BrokerTopicMetrics:

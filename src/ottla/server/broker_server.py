@@ -14,6 +14,7 @@ from ottla.metadata.image.configs import ConfigResourceType
 from ottla.metadata.image.metadata import MetadataImage
 from ottla.metadata.image.metadata_delta import MetadataDelta
 from ottla.metadata.loader import MetadataLoader
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 from ottla.network.listener_type import ListenerType
 from ottla.network.reactor import Reactor
@@ -175,7 +176,9 @@ class BrokerServer:
         self._leader_recovery = LeaderRecovery(node_id, channel, lambda: self.lifecycle.broker_epoch)
         self._housekeeping = Housekeeping(runtime, log_manager)
         registry.gauge(
-            "kafka_server_KafkaServer_BrokerState", "The state of this broker", lambda: float(self.state.value)
+            metric_name("kafka.server", "KafkaServer", "BrokerState"),
+            "The state of this broker",
+            lambda: float(self.state.value),
         )
 
     def _set_state(self, state: BrokerState) -> None:

@@ -19,6 +19,7 @@ from ottla.metadata.loader_metrics import register_loader
 from ottla.metrics.exposition import render
 from ottla.metrics.registry import Registry
 from ottla.network.reactor import Reactor
+from ottla.network.reactor_metrics import register_reactor
 from ottla.runtime.live import AsyncioRuntime
 from ottla.runtime.port import Files
 from ottla.server.authorizer import AllowAll
@@ -113,6 +114,7 @@ class Node:
             fatal_fault=self._fatal_fault,
         )
         register_process(self.registry)
+        register_reactor(self.registry, lambda: reactor.planes)
         register_log_manager(self.registry, log_manager, runtime.clock.now_ms)
         register_loader(self.registry, controller.loader, runtime.clock.now_ms)
         if config.server.metrics_listener is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import Final
 
+from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
 
 _PAGE_BYTES: Final = resource.getpagesize()
@@ -23,9 +24,11 @@ def register_process(registry: Registry) -> None:
         ("process_cpu_seconds_total", "Processor time, of the user and of the system", process_time),
         ("process_open_fds", "Open file descriptors", _open_descriptors),
         ("process_max_fds", "How many there may be", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
-        ("kafka_server_KafkaServer_linux_disk_read_bytes", "Bytes read from disks", lambda: _io("read_bytes")),
-        ("kafka_server_KafkaServer_linux_disk_write_bytes", "Bytes written to disks", lambda: _io("write_bytes")),
-    )
+        (metric_name("kafka.server", "KafkaServer", "linux-disk-read-bytes"),
+         "Bytes read from disks", lambda: _io("read_bytes")),
+        (metric_name("kafka.server", "KafkaServer", "linux-disk-write-bytes"),
+         "Bytes written to disks", lambda: _io("write_bytes")),
+    )  # fmt: skip
     for name, text, read in rows:
         registry.gauge(name, text, read)
 

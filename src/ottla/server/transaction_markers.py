@@ -16,7 +16,8 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.metadata.image.metadata import MetadataImage
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 from ottla.runtime.port import Runtime
 from ottla.server.txn_marker_writer import TxnMarker, Written
 from ottla.transaction.markers import MarkersDone, TransactionMarkers

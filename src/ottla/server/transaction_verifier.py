@@ -14,7 +14,8 @@ from ottla.common.internal_topics import TRANSACTION_STATE_TOPIC
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.transaction_operation import TransactionSupportedOperation
 from ottla.metadata.image.metadata import MetadataImage
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

@@ -1,6 +1,7 @@
 """What the coordinator measures, under Apache's names."""
 
-from ottla.metrics.registry import Registry, metric_name
+from ottla.metrics.names import metric_name
+from ottla.metrics.registry import Registry
 
 
 class TransactionCoordinatorMetrics:
