@@ -166,11 +166,12 @@ class Partition:
 
 
 class World:
-    """A runtime over one partition, with a clock that the test moves."""
+    """A runtime over one partition, with a monotonic clock that the test moves and a wall clock that it steps."""
 
     def __init__(self, *, autocommit: bool = True, buffer_bytes: int = 1 << 20) -> None:
         self.partition = Partition(autocommit=autocommit)
         self.time_ms = 1_000_000
+        self.wall_ahead_ms = 0
         self.registry = Registry()
         self.deadlines: list[int] = []
         self.pauses = 0
@@ -197,7 +198,7 @@ class World:
         )
 
     def now_ms(self) -> int:
-        return self.time_ms
+        return self.time_ms + self.wall_ahead_ms
 
     def monotonic_ms(self) -> int:
         return self.time_ms

@@ -144,7 +144,7 @@ def test_unloading_answers_everything_that_waits() -> None:
             PARTITION, lambda _shard, _now_ms: CoordinatorResult([entry("b", "1")], None, on_committed=fates.append)
         ),
     ]
-    shard.timers.schedule("late", world.time_ms + 10, lambda _now_ms: pytest.fail("a timer of an unloaded shard"))
+    shard.timers.schedule("late", 10, lambda _now_ms: pytest.fail("a timer of an unloaded shard"))
     world.runtime.unload(PARTITION, 2)
     assert [code(one) for one in waiting] == [ErrorCode.NOT_COORDINATOR] * 3
     assert len(fates) == 1
@@ -272,7 +272,7 @@ def test_what_was_loaded_beyond_the_high_watermark_is_not_shown_before_it_is_com
 def test_a_timer_writes_when_it_is_due() -> None:
     world = World()
     shard = world.load()
-    shard.timers.schedule("t", world.time_ms + 100, lambda now_ms: CoordinatorResult([entry("t", str(now_ms))], None))
+    shard.timers.schedule("t", 100, lambda now_ms: CoordinatorResult([entry("t", str(now_ms))], None))
     assert world.deadlines == [world.time_ms + 100]
     assert world.runtime.tick(world.time_ms + 99) == world.time_ms + 100
     world.time_ms += 100
@@ -283,7 +283,7 @@ def test_a_timer_writes_when_it_is_due() -> None:
 def test_a_timer_that_cannot_write_is_tried_again() -> None:
     world = World()
     shard = world.load()
-    shard.timers.schedule("t", world.time_ms, lambda _now_ms: CoordinatorResult([entry("t", "x")], None))
+    shard.timers.schedule("t", 0, lambda _now_ms: CoordinatorResult([entry("t", "x")], None))
     world.partition.refusal = ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
     assert world.runtime.tick(world.time_ms) == world.time_ms + TIMER_RETRY_BACKOFF_MS
     assert shard.entries == {}
@@ -300,23 +300,27 @@ def test_a_timer_that_breaks_does_not_stop_the_others(caplog: pytest.LogCaptureF
     def broken(_now_ms: int) -> CoordinatorResult[None]:
         raise ZeroDivisionError
 
-    shard.timers.schedule("a", world.time_ms, broken)
-    shard.timers.schedule("b", world.time_ms, lambda _now_ms: CoordinatorResult([entry("b", "x")], None))
+    shard.timers.schedule("a", 0, broken)
+    shard.timers.schedule("b", 0, lambda _now_ms: CoordinatorResult([entry("b", "x")], None))
     world.runtime.tick(world.time_ms)
     assert shard.entries == {"b": "x"}
     assert "The timer a of" in caplog.text
 
 
-def test_a_clock_that_is_set_moves_the_deadlines() -> None:
+@pytest.mark.parametrize("step_ms", [5 * 3_600_000, -5 * 3_600_000])
+def test_a_wall_clock_that_is_set_moves_no_deadline(step_ms: int) -> None:
     world = World()
     shard = world.load()
-    shard.timers.schedule("t", world.time_ms + 100, lambda _now_ms: CoordinatorResult([entry("t", "x")], None))
-    world.time_ms += 3_600_000
-    world.runtime.shift_clock(3_600_000)
+    shard.timers.schedule("t", 100, lambda _now_ms: CoordinatorResult([entry("t", "x")], None))
+    world.wall_ahead_ms = step_ms
+    shard.timers.schedule("u", 200, lambda now_ms: CoordinatorResult([entry("u", str(now_ms))], None))
     assert world.runtime.tick(world.time_ms + 99) == world.time_ms + 100
     assert shard.entries == {}
     world.runtime.tick(world.time_ms + 100)
     assert shard.entries == {"t": "x"}
+    world.time_ms += 200
+    world.runtime.tick(world.time_ms)
+    assert shard.entries["u"] == str(world.time_ms + step_ms), "operations are told the wall clock's time"
 
 
 def test_metadata_reaches_active_shards_now_and_others_when_they_are_loaded() -> None:

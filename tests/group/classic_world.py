@@ -23,6 +23,7 @@ from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from ottla.runtime.inline import ManualClock
 
 GROUP = "group"
 SESSION_MS = 10_000
@@ -40,7 +41,7 @@ class World:
     """Virtual time, a log, and a manager on it."""
 
     def __init__(self, **config: Any) -> None:
-        self.now_ms = 1_000_000
+        self.clock = ManualClock(1_000_000)
         self.config = GroupCoordinatorConfig(group_initial_rebalance_delay_ms=INITIAL_DELAY_MS, **config)
         self.rng = Random(5)
         self.metrics = GroupMetrics(Registry())
@@ -53,11 +54,16 @@ class World:
         self._start()
 
     def _start(self) -> None:
-        self.timers = Timers()
+        self.timers = Timers(self.clock.monotonic_ms)
         self.groups = GroupStore()
         self.manager = ClassicGroupManager(
             config=self.config, timers=self.timers, groups=self.groups, rng=self.rng, metrics=self.metrics
         )
+
+    @property
+    def now_ms(self) -> int:
+        """The wall clock's time."""
+        return self.clock.now_ms()
 
     # -- what the runtime does ----------------------------------------------------------------------------------------
 
@@ -88,12 +94,12 @@ class World:
 
     def advance(self, elapsed_ms: int) -> None:
         """Let time pass, and timers run when they are due."""
-        until_ms = self.now_ms + elapsed_ms
+        until_ms = self.clock.monotonic_ms() + elapsed_ms
         while (deadline_ms := self.timers.next_deadline_ms) is not None and deadline_ms <= until_ms:
-            self.now_ms = max(self.now_ms, deadline_ms)
-            if (due := self.timers.pop_due(self.now_ms)) is not None:
+            self.clock.advance_ms(max(deadline_ms - self.clock.monotonic_ms(), 0))
+            if (due := self.timers.pop_due(self.clock.monotonic_ms())) is not None:
                 self.run(due[1](self.now_ms))
-        self.now_ms = until_ms
+        self.clock.advance_ms(until_ms - self.clock.monotonic_ms())
 
     def unload(self) -> None:
         """The partition goes elsewhere."""

@@ -49,6 +49,7 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.runtime.inline import ManualClock
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class World:
         describable: Callable[[Sequence[str]], Collection[str]] | None = None,
         **config: Any,
     ) -> None:
-        self.now_ms = 1_000_000
+        self.clock = ManualClock(1_000_000)
         self.config = GroupCoordinatorConfig(**({"group_consumer_assignment_interval_ms": 0} | config))
         self.group_configs = group_configs or (lambda _group_id: ConsumerGroupConfig())
         self.describable = describable
@@ -101,7 +102,7 @@ class World:
         self.shard.on_loaded(self.image, self.now_ms)
 
     def _start(self) -> None:
-        self.timers = Timers()
+        self.timers = Timers(self.clock.monotonic_ms)
         describable = self.describable
         self.shard = GroupCoordinatorShard(
             config=self.config,
@@ -111,6 +112,11 @@ class World:
             group_configs=self.group_configs,
             describable_topics=None if describable is None else lambda _context, topics: describable(topics),
         )
+
+    @property
+    def now_ms(self) -> int:
+        """The wall clock's time."""
+        return self.clock.now_ms()
 
     # -- the runtime --------------------------------------------------------------------------------------------------
 
@@ -139,15 +145,15 @@ class World:
 
     def advance(self, elapsed_ms: int) -> None:
         """Let time pass; timers run when they are due."""
-        until_ms = self.now_ms + elapsed_ms
+        until_ms = self.clock.monotonic_ms() + elapsed_ms
         while (deadline_ms := self.timers.next_deadline_ms) is not None and deadline_ms <= until_ms:
-            self.now_ms = max(self.now_ms, deadline_ms)
-            if (due := self.timers.pop_due(self.now_ms)) is not None:
+            self.clock.advance_ms(max(deadline_ms - self.clock.monotonic_ms(), 0))
+            if (due := self.timers.pop_due(self.clock.monotonic_ms())) is not None:
                 try:
                     self.run(due[1](self.now_ms))
                 except KafkaError:
                     assert self.appends_fail
-        self.now_ms = until_ms
+        self.clock.advance_ms(until_ms - self.clock.monotonic_ms())
 
     def reload(self) -> None:
         """The partition goes elsewhere and comes back: only the log is left."""
@@ -161,7 +167,7 @@ class World:
         """The groups as the log alone makes them."""
         shard = GroupCoordinatorShard(
             config=self.config,
-            timers=Timers(),
+            timers=Timers(self.clock.monotonic_ms),
             rng=Random(0),
             metrics=GroupMetrics(Registry()),
             group_configs=self.group_configs,

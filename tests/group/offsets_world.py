@@ -74,8 +74,8 @@ class OffsetsWorld:
         for entry in log:
             self._append(entry)
 
-    def _extend_session(self, group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> None:
-        self.sessions.append(f"{group.group_id}/{member.member_id}@{now_ms}")
+    def _extend_session(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
+        self.sessions.append(f"{group.group_id}/{member.member_id}")
 
     def _append(self, entry: WrittenRecord | Marker) -> None:
         offset = len(self.log)

@@ -58,7 +58,7 @@ class TestHeartbeat:
         world.advance(SESSION_MS - 1)
         world.heartbeat(leader, 1)
         group = world.group
-        world.manager.extend_session(group, group.members.by_id[follower], world.now_ms)
+        world.manager.extend_session(group, group.members.by_id[follower])
         world.advance(1)
         assert group.state_name == "Stable"
 

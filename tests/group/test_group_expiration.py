@@ -13,7 +13,8 @@ class _Rounds:
 
     def __init__(self) -> None:
         self.world = OffsetsWorld()
-        self.timers = Timers()
+        self.monotonic_ms = 0
+        self.timers = Timers(lambda: self.monotonic_ms)
         self.expiration = GroupExpiration(
             config=GroupCoordinatorConfig(offsets_retention_check_interval_ms=INTERVAL_MS),
             timers=self.timers,
@@ -29,6 +30,7 @@ class _Rounds:
         """How many records each slice up to a time has written; no slice runs in the turn of the one before."""
         written = []
         while (deadline_ms := self.timers.next_deadline_ms) is not None and deadline_ms <= now_ms:
+            self.monotonic_ms = deadline_ms
             due = self.timers.pop_due(deadline_ms)
             assert due is not None
             result = due[1](deadline_ms)
@@ -42,7 +44,7 @@ class _Rounds:
 def test_a_round_begins_at_every_interval() -> None:
     rounds = _Rounds()
     rounds.commit("g", 0)
-    rounds.expiration.start(0)
+    rounds.expiration.start()
     assert rounds.run_until(INTERVAL_MS - 1) == []
     assert rounds.run_until(INTERVAL_MS) == [0]
     assert rounds.run_until(INTERVAL_MS * 3) == [2, 0]
@@ -55,7 +57,8 @@ def test_a_round_comes_in_slices() -> None:
     for group in range(10):
         for partition in range(num_partitions):
             rounds.commit(f"g{group}", partition)
-    rounds.expiration.start(INTERVAL_MS)
+    rounds.monotonic_ms = INTERVAL_MS
+    rounds.expiration.start()
     a_group = num_partitions + 1
     assert rounds.run_until(INTERVAL_MS * 2 + 10) == [4 * a_group, 4 * a_group, 2 * a_group]
     assert not rounds.world.committed()
@@ -67,6 +70,7 @@ def test_groups_may_come_and_go_during_a_round() -> None:
     for group in range(3):
         for partition in range(OFFSETS_PER_SLICE):
             rounds.commit(f"g{group}", partition)
+    rounds.monotonic_ms = RETENTION_MS
     first = rounds.expiration.cleanup_group_metadata(RETENTION_MS)
     rounds.world.write(first)
     assert sorted(rounds.world.groups.groups) == ["g0", "g1"]
@@ -78,6 +82,6 @@ def test_groups_may_come_and_go_during_a_round() -> None:
 
 def test_nothing_happens_after_the_end() -> None:
     rounds = _Rounds()
-    rounds.expiration.start(0)
+    rounds.expiration.start()
     rounds.expiration.stop()
     assert not rounds.timers.is_scheduled(TIMER_KEY)

@@ -144,7 +144,7 @@ class ShardHistories(RuleBasedStateMachine):
         world = self.world
         shard = GroupCoordinatorShard(
             config=world.config,
-            timers=Timers(),
+            timers=Timers(world.clock.monotonic_ms),
             rng=Random(0),
             metrics=GroupMetrics(Registry()),
             group_configs=world.group_configs,

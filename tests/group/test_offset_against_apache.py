@@ -81,7 +81,7 @@ class Script:
         self.rng = Random(seed)
         self.now_ms = 1_000_000
         self.offset = 0
-        self.timers = Timers()
+        self.timers = Timers(lambda: self.now_ms)
         self.shard = GroupCoordinatorShard(
             config=GroupCoordinatorConfig(
                 offset_metadata_max_bytes=METADATA_MAX, offsets_retention_minutes=RETENTION_MINUTES

@@ -95,7 +95,7 @@ def test_a_commit_keeps_the_session_of_a_classic_member() -> None:
     world = OffsetsWorld()
     world.groups.add(_stable_group())
     world.manager.commit_offset(commit_request(member_id="m", generation_id=3), LATEST, NOW_MS)
-    assert world.sessions == ["g/m@1000"]
+    assert world.sessions == ["g/m"]
 
 
 @pytest.mark.parametrize(

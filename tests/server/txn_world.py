@@ -177,7 +177,7 @@ class TxnWorld:
         for _ in range(duration_ms // 10):
             self.runtime.pass_ms(10)
             for shards in (self.shards, self.group_shards):
-                shards.tick(self.machine.clock.now_ms())
+                shards.tick(self.machine.clock.monotonic_ms())
 
     # -- a producer's requests ----------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class CoordinatorResult(Generic[T]):
 
 
 TimerOperation = Callable[[int], CoordinatorResult[None]]
-"""What to do when a timer is due, at a time in ms."""
+"""What to do when a timer is due, at a time of the wall clock, for its records."""
 
 NOTHING: CoordinatorResult[Any] = CoordinatorResult((), None)
 """No records and no answer."""

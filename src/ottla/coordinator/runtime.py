@@ -69,7 +69,7 @@ class CoordinatorRuntime(Generic[S]):
             if before.leader_epoch >= leader_epoch:
                 return
             self._close(before)
-        timers = Timers(self._on_earlier_deadline)
+        timers = Timers(self._clock.monotonic_ms, self._on_earlier_deadline)
         context = ShardContext(
             topic_partition,
             leader_epoch,
@@ -159,7 +159,7 @@ class CoordinatorRuntime(Generic[S]):
         operation: Callable[[S, int], CoordinatorResult[T]],
         transaction: TransactionalAppend | None = None,
     ) -> Completion[T]:
-        """Run an operation on a shard at a time in ms; its response comes when its records are committed.
+        """Run an operation on a shard, told the wall clock's time; its response comes when its records are committed.
 
         NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS where there is no shard to run it.
         """
@@ -205,20 +205,15 @@ class CoordinatorRuntime(Generic[S]):
 
     # -- time and metadata --------------------------------------------------------------------------------------------
 
-    def tick(self, now_ms: int) -> int | None:
-        """Run what is due; returns when to come again, if there is anything to come for."""
+    def tick(self, monotonic_ms: int) -> int | None:
+        """Run what is due; returns when to come again, if there is anything to come for. Both are monotonic."""
         deadlines = []
         for context in self._active():
-            context.tick(now_ms)
+            context.tick(monotonic_ms)
             deadline_ms = context.timers.next_deadline_ms
             if deadline_ms is not None:
                 deadlines.append(deadline_ms)
         return min(deadlines, default=None)
-
-    def shift_clock(self, delta_ms: int) -> None:
-        """The wall clock was set: no session is to end, or to last, because of that."""
-        for context in self._contexts.values():
-            context.timers.shift(delta_ms)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Tell every shard of new metadata; one that is being loaded gets it when it is."""

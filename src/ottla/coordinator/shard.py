@@ -11,7 +11,8 @@ class CoordinatorShard(Protocol):
     """A state machine whose durable state is what its records say, in the order of the log.
 
     Its operations are methods (…, now_ms) → CoordinatorResult that change nothing durable; only ``replay`` does, live
-    and when a partition is loaded. Time is an argument, chance an injected source, timers are handed in.
+    and when a partition is loaded. Time is an argument, chance an injected source, timers are handed in. ``now_ms`` is
+    the wall clock's, as it stands in records; it may step by hours either way, so what must not wait has a timer.
     """
 
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:

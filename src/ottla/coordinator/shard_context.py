@@ -201,12 +201,12 @@ class ShardContext(Generic[S]):
 
     # -- timers -------------------------------------------------------------------------------------------------------
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, monotonic_ms: int) -> None:
         """Run the operations of the timers that are due."""
         if self.state is not CoordinatorState.ACTIVE:
             return
         pop_due = self.timers.pop_due
-        while (due := pop_due(now_ms)) is not None:
+        while (due := pop_due(monotonic_ms)) is not None:
             self._run_timer(*due)
 
     def _run_timer(self, key: str, operation: TimerOperation) -> None:
@@ -221,7 +221,7 @@ class ShardContext(Generic[S]):
             error = done.error
             if error is not None and self.state is CoordinatorState.ACTIVE:
                 logger.info("The timer %s of %s could not write (%s); trying again", key, self.topic_partition, error)
-                self.timers.schedule_if_absent(key, self._clock.now_ms() + TIMER_RETRY_BACKOFF_MS, operation)
+                self.timers.schedule_if_absent(key, TIMER_RETRY_BACKOFF_MS, operation)
 
         completion.add_done_callback(retry)
 

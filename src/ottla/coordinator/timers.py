@@ -1,4 +1,8 @@
-"""The timers of a coordinator shard: part of the machine, driven by the time that it is told."""
+"""The timers of a coordinator shard. They go by the monotonic clock, which no administrator and no NTP ever sets.
+
+A shard says how long something may take, never until when: the time that its operations are told is the wall clock's,
+fit for records alone.
+"""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
@@ -25,10 +29,13 @@ class Timers:
     the earlier one, and looks again when that has come.
     """
 
-    __slots__ = ("_heap", "_on_earlier_deadline", "_timers")
+    __slots__ = ("_heap", "_monotonic_ms", "_on_earlier_deadline", "_timers")
 
-    def __init__(self, on_earlier_deadline: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, monotonic_ms: Callable[[], int], on_earlier_deadline: Callable[[int], None] = lambda _: None
+    ) -> None:
         """``on_earlier_deadline`` is told when there is less time left than there was."""
+        self._monotonic_ms = monotonic_ms
         self._on_earlier_deadline = on_earlier_deadline
         self._timers: dict[str, _Timer] = {}
         self._heap: list[tuple[int, str]] = []  # every timer has an entry at its deadline or before
@@ -36,8 +43,9 @@ class Timers:
     def __len__(self) -> int:
         return len(self._timers)
 
-    def schedule(self, key: str, deadline_ms: int, operation: TimerOperation) -> None:
-        """Run ``operation`` as a write at ``deadline_ms``, unless it is replaced or cancelled before."""
+    def schedule(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
+        """Run ``operation`` as a write when ``delay_ms`` have passed, unless it is replaced or cancelled before."""
+        deadline_ms = self._monotonic_ms() + delay_ms
         before = self._timers.get(key)
         self._timers[key] = _Timer(deadline_ms, operation)
         if before is None or deadline_ms < before.deadline_ms:
@@ -48,18 +56,19 @@ class Timers:
                 self._on_earlier_deadline(deadline_ms)
             heappush(heap, (deadline_ms, key))
 
-    def extend(self, key: str, deadline_ms: int) -> bool:
-        """Let the timer of ``key``, if there is one that is due before, be due later; whether there is one."""
+    def extend(self, key: str, delay_ms: int) -> bool:
+        """Let a timer that is due before be due in ``delay_ms``; False when ``key`` has none, or a later one."""
         timer = self._timers.get(key)
+        deadline_ms = self._monotonic_ms() + delay_ms
         if timer is None or timer.deadline_ms > deadline_ms:
             return False
         timer.deadline_ms = deadline_ms
         return True
 
-    def schedule_if_absent(self, key: str, deadline_ms: int, operation: TimerOperation) -> None:
+    def schedule_if_absent(self, key: str, delay_ms: int, operation: TimerOperation) -> None:
         """As ``schedule``, unless ``key`` has a timer."""
         if key not in self._timers:
-            self.schedule(key, deadline_ms, operation)
+            self.schedule(key, delay_ms, operation)
 
     def cancel(self, key: str) -> None:
         """Forget the timer of ``key``, if there is one."""
@@ -71,13 +80,13 @@ class Timers:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to look again: not after the next timer is due, though perhaps before."""
+        """When to look again, by the monotonic clock: not after the next timer is due, though perhaps before."""
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now_ms: int) -> tuple[str, TimerOperation] | None:
-        """Take the timer that is due first; None when there is none."""
+    def pop_due(self, monotonic_ms: int) -> tuple[str, TimerOperation] | None:
+        """Take the timer that is due first at a time of the monotonic clock; None when there is none."""
         heap = self._heap
-        while heap and heap[0][0] <= now_ms:
+        while heap and heap[0][0] <= monotonic_ms:
             deadline_ms, key = heappop(heap)
             timer = self._timers.get(key)
             if timer is None or timer.deadline_ms < deadline_ms:
@@ -88,12 +97,6 @@ class Timers:
             del self._timers[key]
             return key, timer.operation
         return None
-
-    def shift(self, delta_ms: int) -> None:
-        """The clock was set: all deadlines are as far away as they were."""
-        for timer in self._timers.values():
-            timer.deadline_ms += delta_ms
-        self._sweep()
 
     def clear(self) -> None:
         """Forget all timers."""

@@ -37,10 +37,10 @@ class GroupExpiration:
         self._removal = removal
         self._left: list[str] = []  # the groups that this round has still to look at
 
-    def start(self, now_ms: int) -> None:
+    def start(self) -> None:
         """Begin the first round after the interval."""
         interval_ms = self._config.offsets_retention_check_interval_ms
-        self._timers.schedule(TIMER_KEY, now_ms + interval_ms, self.cleanup_group_metadata)
+        self._timers.schedule(TIMER_KEY, interval_ms, self.cleanup_group_metadata)
 
     def stop(self) -> None:
         """No more rounds."""
@@ -61,7 +61,7 @@ class GroupExpiration:
                 if self._removal.cleanup_expired_offsets(group, records, now_ms) and group.is_empty:
                     records += group.tombstone_records()
         if self._left:
-            self._timers.schedule(TIMER_KEY, now_ms + _PAUSE_MS, self._slice)
+            self._timers.schedule(TIMER_KEY, _PAUSE_MS, self._slice)
         else:
-            self.start(now_ms)
+            self.start()
         return CoordinatorResult(records, None, is_atomic=False)

@@ -256,9 +256,9 @@ class GroupCoordinatorShard:
     def on_loaded(self, image: MetadataImage, now_ms: int) -> None:
         """Everything in the log has been replayed: sessions and the clock of expiry begin."""
         self._offsets.on_metadata(image)
-        self._consumer.on_loaded(image, now_ms)
+        self._consumer.on_loaded(image)
         self._classic.on_loaded(now_ms)
-        self._expiration.start(now_ms)
+        self._expiration.start()
 
     def on_unloaded(self) -> None:
         """Somebody else takes over: all who wait are told to look for the coordinator again."""

@@ -1,18 +1,15 @@
 """What keeps a coordinator going beside its requests: its timers, and the loading of its partitions."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any
 
 from ottla.coordinator.runtime import CoordinatorRuntime
 from ottla.runtime.port import Clock
 from ottla.server.background import Background
 
-CLOCK_JUMP_MS: Final = 1_000
-"""How far the wall clock may run from the monotonic one between two looks before it counts as having been set."""
-
 
 class CoordinatorDriver:
-    """Armed for the next deadline, never polling; a clock that was set moves the deadlines with it."""
+    """Armed for the next deadline of the monotonic clock, never polling."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, background: Background, name: str) -> None:
         self._loop = loop
@@ -24,7 +21,6 @@ class CoordinatorDriver:
         self._armed_for_ms = 0
         self._is_loading = False
         self._is_stopped = False
-        self._skew_ms = self._skew()
 
     def drive(self, runtime: CoordinatorRuntime[Any]) -> None:
         """Take the runtime whose ``on_loading`` and ``on_earlier_deadline`` are this driver's methods."""
@@ -39,23 +35,16 @@ class CoordinatorDriver:
         if self._handle is not None:
             self._handle.cancel()
         self._armed_for_ms = deadline_ms
-        delay_ms = max(deadline_ms - self._clock.now_ms(), 0)
+        delay_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
         self._handle = self._loop.call_later(delay_ms / 1000, self._tick)
 
     def _tick(self) -> None:
         self._handle = None
         runtime = self._runtime
         assert runtime is not None
-        skew_ms = self._skew()
-        if abs(skew_ms - self._skew_ms) > CLOCK_JUMP_MS:
-            runtime.shift_clock(skew_ms - self._skew_ms)
-        self._skew_ms = skew_ms
-        deadline_ms = runtime.tick(self._clock.now_ms())
+        deadline_ms = runtime.tick(self._clock.monotonic_ms())
         if deadline_ms is not None:
             self.on_earlier_deadline(deadline_ms)
-
-    def _skew(self) -> int:
-        return self._clock.now_ms() - self._clock.monotonic_ms()
 
     # -- loading ------------------------------------------------------------------------------------------------------
 

@@ -67,16 +67,16 @@ class Housekeeping:
         self._to_resume: deque[str] = deque()
         self._to_complete: dict[str, None] = {}
 
-    def start(self, now_ms: int) -> None:
+    def start(self) -> None:
         """The shard is loaded."""
         config = self._config
         abort_interval_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expiration_interval_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
-        self._timers.schedule(ABORT_TIMER, now_ms + abort_interval_ms, self._look_for_overdue)
-        self._timers.schedule(EXPIRATION_TIMER, now_ms + expiration_interval_ms, self._remove_expired)
+        self._timers.schedule(ABORT_TIMER, abort_interval_ms, self._look_for_overdue)
+        self._timers.schedule(EXPIRATION_TIMER, expiration_interval_ms, self._remove_expired)
         self._to_resume.extend(metadata.transactional_id for metadata in self._store.prepared)
         if self._to_resume:
-            self._timers.schedule(RESUME_TIMER, now_ms, self._resume)
+            self._timers.schedule(RESUME_TIMER, 0, self._resume)
 
     def stop(self, partition: int) -> None:
         """The shard is unloaded."""
@@ -93,7 +93,7 @@ class Housekeeping:
         what finds it.
         """
         interval_ms = self._config.transaction_abort_timed_out_transaction_cleanup_interval_ms
-        self._timers.schedule(ABORT_TIMER, now_ms + interval_ms, self._look_for_overdue)
+        self._timers.schedule(ABORT_TIMER, interval_ms, self._look_for_overdue)
         timed_out = [metadata for metadata in self._store.ongoing if metadata.is_timed_out(now_ms)]
         stuck = [
             metadata
@@ -103,14 +103,14 @@ class Housekeeping:
         ]
         return self._when_committed(timed_out, stuck) if timed_out or stuck else NOTHING
 
-    def _resume(self, now_ms: int) -> CoordinatorResult[None]:
+    def _resume(self, _now_ms: int) -> CoordinatorResult[None]:
         prepared: list[TransactionMetadata] = []
         while self._to_resume and len(prepared) < RESUMED_MAX:
             metadata = self._store.get(self._to_resume.popleft())
             if metadata is not None and metadata.state.is_prepared:
                 prepared.append(metadata)
         if self._to_resume:
-            self._timers.schedule(RESUME_TIMER, now_ms + 1, self._resume)
+            self._timers.schedule(RESUME_TIMER, 1, self._resume)
         return self._when_committed((), prepared)
 
     def _when_committed(
@@ -139,21 +139,21 @@ class Housekeeping:
         """Tombstones for transactional ids that nobody has used for long; the others come after them in the store."""
         tombstones: list[CoordinatorRecord] = []
         expired_ms = now_ms - self._config.transactional_id_expiration_ms
-        next_ms = now_ms + self._config.transaction_remove_expired_transaction_cleanup_interval_ms
+        delay_ms = self._config.transaction_remove_expired_transaction_cleanup_interval_ms
         for metadata in self._store:
             if metadata.txn_last_update_timestamp_ms > expired_ms:
                 break
             if metadata.state.is_expiration_allowed:
                 tombstones.append(new_transaction_tombstone_record(metadata.prepare_dead()))
                 if len(tombstones) == TOMBSTONES_MAX:
-                    next_ms = now_ms + 1
+                    delay_ms = 1
                     break
-        self._timers.schedule(EXPIRATION_TIMER, next_ms, self._remove_expired)
+        self._timers.schedule(EXPIRATION_TIMER, delay_ms, self._remove_expired)
         return CoordinatorResult(tombstones, None, is_atomic=False)
 
     # -- completions --------------------------------------------------------------------------------------------------
 
-    def completion_written(self, markers: TransactionMarkers, now_ms: int) -> Callable[[KafkaError | None], None]:
+    def completion_written(self, markers: TransactionMarkers) -> Callable[[KafkaError | None], None]:
         """What to do when a completion is committed, or could not be appended: all markers stand, so try again."""
         transactional_id = markers.transactional_id
 
@@ -163,7 +163,7 @@ class Housekeeping:
                 self._metrics.log_append_retry_queue_size += 1
                 self._timers.schedule(
                     f"completion {transactional_id}",
-                    now_ms + COMPLETION_RETRY_BACKOFF_MS,
+                    COMPLETION_RETRY_BACKOFF_MS,
                     partial(self._complete_again, markers),
                 )
 

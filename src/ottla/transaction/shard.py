@@ -141,7 +141,7 @@ class TransactionCoordinatorShard:
         return CoordinatorResult(
             (self._record(metadata.prepare_complete(now_ms)),),
             None,
-            on_committed=self._housekeeping.completion_written(markers, now_ms),
+            on_committed=self._housekeeping.completion_written(markers),
         )
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -184,10 +184,10 @@ class TransactionCoordinatorShard:
     def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
         """Nothing in this log is part of a transaction."""
 
-    def on_loaded(self, image: MetadataImage, now_ms: int) -> None:
+    def on_loaded(self, image: MetadataImage, _now_ms: int) -> None:
         """Go on with the transactions that were prepared, and look after the others from time to time."""
         self._follow_features(image)
-        self._housekeeping.start(now_ms)
+        self._housekeeping.start()
 
     def on_unloaded(self) -> None:
         """Whoever waits for a commit has been told by the runtime."""

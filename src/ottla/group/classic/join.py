@@ -82,7 +82,7 @@ class Join:
         elif context.requires_known_member_id:
             # Clients that never see the answer, and try again and again, leave only ids behind, not members.
             group.members.pending_joins[member_id] = None
-            self._rebalance.sessions.schedule(group.group_id, member_id, now_ms + request.session_timeout_ms)
+            self._rebalance.sessions.schedule(group.group_id, member_id, request.session_timeout_ms)
             return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         return self._add(group, member_id, joining, now_ms)
 
@@ -103,7 +103,7 @@ class Join:
             is_new=True,
         )
         group.add_member(member, joining.respond)
-        self._rebalance.sessions.schedule(group.group_id, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self._rebalance.sessions.schedule(group.group_id, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
         return self._rebalance.prepare_or_complete_join(
             group,
             f"Adding new member {member_id} with group instance id {request.group_instance_id};"

@@ -121,7 +121,7 @@ class ClassicGroupManager:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"Group {group.group_id} is in dead state.")
         group.members.validate(request.member_id, request.group_instance_id)
         group.validate_generation(request.generation_id)
-        self._rebalance.sessions.extend(group, group.members.by_id[request.member_id], now_ms)
+        self._rebalance.sessions.extend(group, group.members.by_id[request.member_id])
         return CoordinatorResult((), HeartbeatResponse(error_code=_HEARTBEAT_CODES[group.state]))
 
     def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorResult[LeaveGroupResponse]:
@@ -133,9 +133,9 @@ class ClassicGroupManager:
         """One group of DescribeGroups."""
         return describe_group(self._groups, group_id, api_version)
 
-    def extend_session(self, group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> None:
+    def extend_session(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
         """A member has committed offsets: it is alive."""
-        self._rebalance.sessions.extend(group, member, now_ms)
+        self._rebalance.sessions.extend(group, member)
 
     def _known_group(self, group_id: str) -> ClassicGroup:
         group = self._groups.find_classic_group(group_id)
@@ -190,7 +190,7 @@ class ClassicGroupManager:
 
     def _start(self, group: ClassicGroup, rebalance_reason: str | None, now_ms: int) -> None:
         for member in group.members.by_id.values():
-            self._rebalance.sessions.extend(group, member, now_ms)
+            self._rebalance.sessions.extend(group, member)
         if rebalance_reason is not None:
             # Nobody has joined yet, so this waits for members and has no records.
             self._rebalance.prepare(group, rebalance_reason, now_ms)

@@ -53,7 +53,7 @@ class Rebalance:
         """Begin a rebalance. The first one of a group takes its time, for more members may be about to come."""
         group_id = group.group_id
         if group.state is ClassicGroupState.COMPLETING_REBALANCE:
-            self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)
+            self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.members.pending_syncs.clear()
         self._timers.cancel(sync_key(group_id))
         logger.info(
@@ -68,11 +68,11 @@ class Rebalance:
         if is_initial:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             group.new_member_added = False
-            self._delay_initial(group_id, delay_ms, max(group.members.rebalance_timeout_ms - delay_ms, 0), now_ms)
+            self._delay_initial(group_id, delay_ms, max(group.members.rebalance_timeout_ms - delay_ms, 0))
             return NOTHING
         if group.members.have_all_joined:
             return self._complete_join(group, now_ms)
-        self._schedule_join(group, now_ms)
+        self._schedule_join(group)
         return NOTHING
 
     def maybe_complete_join(self, group: ClassicGroup, now_ms: int) -> Result:
@@ -85,15 +85,15 @@ class Rebalance:
             return self._complete_join(group, now_ms)
         return NOTHING
 
-    def _schedule_join(self, group: ClassicGroup, now_ms: int) -> None:
+    def _schedule_join(self, group: ClassicGroup) -> None:
         group_id = group.group_id
         self._timers.schedule(
-            join_key(group_id), now_ms + group.members.rebalance_timeout_ms, partial(self._expire_join, group_id)
+            join_key(group_id), group.members.rebalance_timeout_ms, partial(self._expire_join, group_id)
         )
 
-    def _delay_initial(self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
+    def _delay_initial(self, group_id: str, delay_ms: int, remaining_ms: int) -> None:
         self._timers.schedule(
-            join_key(group_id), now_ms + delay_ms, partial(self._expire_initial_delay, group_id, delay_ms, remaining_ms)
+            join_key(group_id), delay_ms, partial(self._expire_initial_delay, group_id, delay_ms, remaining_ms)
         )
 
     def _expire_initial_delay(self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int) -> Result:
@@ -105,7 +105,7 @@ class Rebalance:
         if group.new_member_added and remaining_ms != 0:
             group.new_member_added = False
             next_delay_ms = min(self._config.group_initial_rebalance_delay_ms, remaining_ms)
-            self._delay_initial(group_id, next_delay_ms, max(remaining_ms - delay_ms, 0), now_ms)
+            self._delay_initial(group_id, next_delay_ms, max(remaining_ms - delay_ms, 0))
             return NOTHING
         return self._complete_join(group, now_ms)
 
@@ -129,7 +129,7 @@ class Rebalance:
             if not member.is_awaiting_join and not member.is_static:
                 self.remove_member(group, member.member_id)
         if not members.elect_joined_leader() and len(members):
-            self._schedule_join(group, now_ms)
+            self._schedule_join(group)
             return NOTHING
         group.init_next_generation(now_ms)
         if group.state is ClassicGroupState.EMPTY:
@@ -144,10 +144,10 @@ class Rebalance:
             members.complete_join(member, joined_response(group, member))
             member.is_new = False
             members.pending_syncs[member.member_id] = None
-            self.sessions.extend(group, member, now_ms)
+            self.sessions.extend(group, member)
         self._timers.schedule(
             sync_key(group.group_id),
-            now_ms + members.rebalance_timeout_ms,
+            members.rebalance_timeout_ms,
             partial(self._expire_sync, group.group_id, group.generation_id),
         )
         return NOTHING
@@ -173,20 +173,20 @@ class Rebalance:
             self.remove_member(group, member_id)
         return self.prepare(group, f"Removing {late} on pending sync request expiration", now_ms)
 
-    def set_assignments(self, group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
+    def set_assignments(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
         """The leader's assignment is committed: everybody who waits gets its share."""
         for member_id, member in group.members.by_id.items():
             member.assignment = assignments.get(member_id, b"")
-        self._propagate(group, ErrorCode.NONE, now_ms)
+        self._propagate(group, ErrorCode.NONE)
 
-    def reset_assignments(self, group: ClassicGroup, error: ErrorCode, now_ms: int) -> None:
+    def reset_assignments(self, group: ClassicGroup, error: ErrorCode) -> None:
         """There will be no assignment in this generation: everybody who waits for one is told so."""
         group.written_generation_id = -1
         for member in group.members.by_id.values():
             member.assignment = b""
-        self._propagate(group, error, now_ms)
+        self._propagate(group, error)
 
-    def _propagate(self, group: ClassicGroup, error: ErrorCode, now_ms: int) -> None:
+    def _propagate(self, group: ClassicGroup, error: ErrorCode) -> None:
         assert group.state is ClassicGroupState.COMPLETING_REBALANCE, f"{group.group_id} is {group.state}"
         is_assigned = error is ErrorCode.NONE
         for member in list(group.members.by_id.values()):
@@ -198,7 +198,7 @@ class Rebalance:
             )
             if group.members.complete_sync(member, response):
                 # Its session may have ended while it waited, which was ignored.
-                self.sessions.extend(group, member, now_ms)
+                self.sessions.extend(group, member)
 
     # -- members who are gone -----------------------------------------------------------------------------------------
 

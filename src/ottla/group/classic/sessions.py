@@ -36,17 +36,17 @@ class Sessions:
         self._timers = timers
         self._expire = expire
 
-    def extend(self, group: ClassicGroup, member: ClassicGroupMember, now_ms: int) -> None:
+    def extend(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
         """A member is alive: its session lasts from now on."""
         group_id, member_id = group.group_id, member.member_id
-        deadline_ms = now_ms + member.session_timeout_ms
-        if not self._timers.extend(heartbeat_key(group_id, member_id), deadline_ms):
-            self.schedule(group_id, member_id, deadline_ms)
+        timeout_ms = member.session_timeout_ms
+        if not self._timers.extend(heartbeat_key(group_id, member_id), timeout_ms):
+            self.schedule(group_id, member_id, timeout_ms)
 
-    def schedule(self, group_id: str, member_id: str, deadline_ms: int) -> None:
-        """Let a session end at a time."""
+    def schedule(self, group_id: str, member_id: str, timeout_ms: int) -> None:
+        """Let a session end unless it is extended in time."""
         self._timers.schedule(
-            heartbeat_key(group_id, member_id), deadline_ms, partial(self._expire, group_id, member_id)
+            heartbeat_key(group_id, member_id), timeout_ms, partial(self._expire, group_id, member_id)
         )
 
     def end(self, group: ClassicGroup, member_id: str) -> None:

@@ -52,7 +52,7 @@ class StaticJoin:
         members.replace_static_member(instance_id, old_member_id, new_member_id)
         member = members.by_id[new_member_id]
         sessions.end(group, old_member_id)
-        sessions.extend(group, member, now_ms)
+        sessions.extend(group, member)
         members.update(
             member,
             protocols=joining.protocols,
@@ -103,7 +103,7 @@ class StaticJoin:
             response = unchanged_response(group, member.member_id, replacement.old_leader_id)
         group.members.complete_join(member, response)
         # Its session may have ended while it waited, which was ignored.
-        self._rebalance.sessions.extend(group, member, self._rebalance.latest_ms)
+        self._rebalance.sessions.extend(group, member)
 
     def _revert(self, replacement: _Replacement, error: KafkaError) -> None:
         """Only the old id is in the log: go back to it, and let the client try again."""
@@ -127,4 +127,4 @@ class StaticJoin:
         )
         members.replace_static_member(member.group_instance_id, member.member_id, old_member_id)
         sessions.end(group, member.member_id)
-        sessions.extend(group, members.by_id[old_member_id], self._rebalance.latest_ms)
+        sessions.extend(group, members.by_id[old_member_id])

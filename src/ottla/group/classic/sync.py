@@ -72,12 +72,12 @@ class Sync:
             return
         now_ms = self._rebalance.latest_ms
         if error is None:
-            self._rebalance.set_assignments(group, assignments, now_ms)
+            self._rebalance.set_assignments(group, assignments)
             group.transition_to(ClassicGroupState.STABLE, now_ms)
             self._metrics.completed_rebalances.value += 1
             return
         code = ErrorCode(error.code)
-        self._rebalance.reset_assignments(group, code, now_ms)
+        self._rebalance.reset_assignments(group, code)
         # Nobody has joined yet, so this waits for members and has no records.
         self._rebalance.prepare(group, f"Error {code.name} when storing group assignment during SyncGroup", now_ms)
 

@@ -22,7 +22,7 @@ class BackgroundTasks(Protocol):
     def is_scheduled(self, key: str) -> bool:
         """Whether the work of a key is under way."""
 
-    def schedule(self, key: str, work: Work[T], then: Then[T], now_ms: int) -> None:
+    def schedule(self, key: str, work: Work[T], then: Then[T]) -> None:
         """Do the work of a key that has none under way, then write what follows from it."""
 
 
@@ -38,14 +38,14 @@ class TimerTasks:
         """Whether the work of a key is under way."""
         return self._timers.is_scheduled(key)
 
-    def schedule(self, key: str, work: Work[T], then: Then[T], now_ms: int) -> None:
+    def schedule(self, key: str, work: Work[T], then: Then[T]) -> None:
         """Begin with the next turn of the timers."""
-        self._timers.schedule(key, now_ms, partial(self._slice, key, work, then))
+        self._timers.schedule(key, 0, partial(self._slice, key, work, then))
 
     def _slice(self, key: str, work: Work[Any], then: Then[Any], now_ms: int) -> CoordinatorResult[None]:
         try:
             next(work)
         except StopIteration as end:
             return then(end.value, now_ms)
-        self._timers.schedule(key, now_ms + 1, partial(self._slice, key, work, then))
+        self._timers.schedule(key, 1, partial(self._slice, key, work, then))
         return NOTHING

@@ -99,7 +99,7 @@ class ClassicJoins:
         if replaced is not None and self._migration.may_downgrade_with_replaced(group, replaced):
             return self._join_and_downgrade(join, replaced)
         updated = self._reconcile(join, self._rebalancer.maybe_update_target_assignment(change, join.group_epoch))
-        return CoordinatorResult(records, None, partial(self._joined, group.group_id, updated, respond, now_ms))
+        return CoordinatorResult(records, None, partial(self._joined, group.group_id, updated, respond))
 
     def _reconcile(self, join: _Join, target: TargetAssignment) -> ConsumerGroupMember:
         return self._rebalancer.maybe_reconcile(
@@ -127,7 +127,6 @@ class ClassicJoins:
         group_id: str,
         member: ConsumerGroupMember,
         respond: JoinRespond,
-        now_ms: int,
         error: KafkaError | None,
     ) -> None:
         """The member has joined: it must heartbeat, and fetch its assignment within the rebalance timeout."""
@@ -135,8 +134,8 @@ class ClassicJoins:
         if error is None:
             member_id, timers = member.member_id, self._fencing.timers
             timers.cancel_join(group_id, member_id)
-            timers.schedule_session(group_id, member_id, member.classic.session_timeout_ms, now_ms)
-            timers.schedule_sync(group_id, member_id, member.rebalance_timeout_ms, now_ms)
+            timers.schedule_session(group_id, member_id, member.classic.session_timeout_ms)
+            timers.schedule_sync(group_id, member_id, member.rebalance_timeout_ms)
         _respond(member, respond, error)
 
 

@@ -44,9 +44,7 @@ class ClassicMembers:
         self._context = context
         self._fencing = fencing
 
-    def sync(
-        self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncRespond, now_ms: int
-    ) -> CoordinatorResult[None]:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncRespond) -> CoordinatorResult[None]:
         """Give a member its assignment, which was decided when it joined; REBALANCE_IN_PROGRESS if there is a newer."""
         member, classic = classic_member(group, request.member_id, request.group_instance_id)
         throw_if_generation_is_unmatched(member, request.generation_id)
@@ -55,13 +53,13 @@ class ClassicMembers:
         group_id, timers = group.group_id, self._fencing.timers
         # A member that has partitions to give up has joined already, and will have to join again anyway.
         if group.assignment_epoch > member.member_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            timers.schedule_join_if_absent(group_id, member, now_ms)
+            timers.schedule_join_if_absent(group_id, member)
             raise ApiError(
                 ErrorCode.REBALANCE_IN_PROGRESS,
                 f"A new rebalance is triggered in group {group_id} and member {member.member_id} should rejoin.",
             )
         timers.cancel_sync(group_id, member.member_id)
-        timers.schedule_session(group_id, member.member_id, classic.session_timeout_ms, now_ms)
+        timers.schedule_session(group_id, member.member_id, classic.session_timeout_ms)
         response = SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
@@ -72,16 +70,14 @@ class ClassicMembers:
         )
         return CoordinatorResult((), None, partial(_respond_to_sync, response, respond))
 
-    def heartbeat(
-        self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int
-    ) -> CoordinatorResult[HeartbeatResponse]:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         """The member is alive. It is told to join again if there is a newer target assignment, if it has partitions to
         give up, or if those that it waits for are free.
         """
         member, classic = classic_member(group, request.member_id, request.group_instance_id)
         throw_if_generation_is_unmatched(member, request.generation_id)
         group_id, timers = group.group_id, self._fencing.timers
-        timers.schedule_session(group_id, member.member_id, classic.session_timeout_ms, now_ms)
+        timers.schedule_session(group_id, member.member_id, classic.session_timeout_ms)
         code = ErrorCode.NONE
         if (
             member.member_epoch < group.assignment_epoch
@@ -92,7 +88,7 @@ class ClassicMembers:
             )
         ):
             code = ErrorCode.REBALANCE_IN_PROGRESS
-            timers.schedule_join_if_absent(group_id, member, now_ms)
+            timers.schedule_join_if_absent(group_id, member)
         return CoordinatorResult((), HeartbeatResponse(error_code=code))
 
     def leave(

@@ -65,7 +65,7 @@ class Fencing:
             on_committed = partial(self._settle_downgrade, group, members, rebalance, now_ms)
             return CoordinatorResult(records, response, on_committed)
         records = self._removal(group, members)
-        return CoordinatorResult(records, response, partial(self._keep_sessions, group, members, now_ms))
+        return CoordinatorResult(records, response, partial(self._keep_sessions, group, members))
 
     def _removal(self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> list[CoordinatorRecord]:
         group_id = group.group_id
@@ -87,16 +87,16 @@ class Fencing:
         error: KafkaError | None,
     ) -> None:
         self._migration.settle_downgrade(group.group_id, rebalance, now_ms, error)
-        self._keep_sessions(group, members, now_ms, error)
+        self._keep_sessions(group, members, error)
 
     def _keep_sessions(
-        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], now_ms: int, error: KafkaError | None
+        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], error: KafkaError | None
     ) -> None:
         """The records were not written: the members are still there, and must not be so for ever."""
         if error is not None:
             for member in members:
                 timeout_ms = self._context.session_timeout_ms(group.group_id)
-                self._timers.schedule_session_if_absent(group.group_id, member.member_id, timeout_ms, now_ms)
+                self._timers.schedule_session_if_absent(group.group_id, member.member_id, timeout_ms)
 
 
 def _regexes_of_nobody_else(group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> list[str]:

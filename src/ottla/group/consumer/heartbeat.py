@@ -108,8 +108,8 @@ class Heartbeats:
         )
 
         if upgraded is not None:
-            self._schedule_classic_sessions(group, now_ms)
-        self._fencing.timers.schedule_session(group_id, member_id, self._context.session_timeout_ms(group_id), now_ms)
+            self._schedule_classic_sessions(group)
+        self._fencing.timers.schedule_session(group_id, member_id, self._context.session_timeout_ms(group_id))
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=updated.member_epoch,
@@ -142,12 +142,12 @@ class Heartbeats:
             return ConsumerGroup(group_id), None
         return self._migration.upgrade(group, records), group
 
-    def _schedule_classic_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
+    def _schedule_classic_sessions(self, group: ConsumerGroup) -> None:
         """The members of a classic group live on; should the change fail, the timers find no such members."""
         for member in group.members.values():
             if member.classic is not None:
                 self._fencing.timers.schedule_session(
-                    group.group_id, member.member_id, member.classic.session_timeout_ms, now_ms
+                    group.group_id, member.member_id, member.classic.session_timeout_ms
                 )
 
     def _leave(

@@ -131,17 +131,17 @@ class ConsumerGroupManager:
         group = self._context.consumer_group(request.group_id)
         return self._classic_joins.join(group, context, request, respond, now_ms)
 
-    def sync(self, request: SyncGroupRequest, respond: SyncRespond, now_ms: int) -> CoordinatorResult[None]:
+    def sync(self, request: SyncGroupRequest, respond: SyncRespond, _now_ms: int) -> CoordinatorResult[None]:
         """SyncGroup to a consumer group."""
         group = self._context.consumer_group(request.group_id)
         if group.is_empty:
             respond(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
             return NOTHING
-        return self._classic_members.sync(group, request, respond, now_ms)
+        return self._classic_members.sync(group, request, respond)
 
-    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> CoordinatorResult[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest, _now_ms: int) -> CoordinatorResult[HeartbeatResponse]:
         """Heartbeat to a consumer group."""
-        return self._classic_members.heartbeat(self._context.consumer_group(request.group_id), request, now_ms)
+        return self._classic_members.heartbeat(self._context.consumer_group(request.group_id), request)
 
     def leave(self, request: LeaveGroupRequest, now_ms: int) -> CoordinatorResult[LeaveGroupResponse]:
         """LeaveGroup to a consumer group; whoever leaves is in ``members``, in every version."""
@@ -149,7 +149,7 @@ class ConsumerGroupManager:
 
     # -- the shard ----------------------------------------------------------------------------------------------------
 
-    def on_loaded(self, image: MetadataImage, now_ms: int) -> None:
+    def on_loaded(self, image: MetadataImage) -> None:
         """Everything has been replayed: sessions begin anew, and so do rebalances."""
         context, timers = self._context, self._fencing.timers
         context.image = image
@@ -160,9 +160,9 @@ class ConsumerGroupManager:
             timeout_ms = context.session_timeout_ms(group_id)
             for member_id, member in group.members.items():
                 own_ms = timeout_ms if member.classic is None else member.classic.session_timeout_ms
-                timers.schedule_session(group_id, member_id, own_ms, now_ms)
+                timers.schedule_session(group_id, member_id, own_ms)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
-                    timers.schedule_rebalance(group_id, member, now_ms)
+                    timers.schedule_rebalance(group_id, member)
 
     def on_unloaded(self) -> None:
         """Nobody waits for anything here."""

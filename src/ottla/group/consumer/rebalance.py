@@ -154,7 +154,7 @@ class Rebalancer:
         change.records.append(new_consumer_group_current_assignment_record(group_id, reconciled))
         if not reconciled.use_classic_protocol:  # classic members have timers to join and to sync
             if reconciled.state is MemberState.UNREVOKED_PARTITIONS:
-                self._timers.schedule_rebalance(group_id, reconciled, change.now_ms)
+                self._timers.schedule_rebalance(group_id, reconciled)
             else:
                 self._timers.cancel_rebalance(group_id, reconciled.member_id)
         return reconciled

@@ -85,7 +85,7 @@ class RegexSubscriptions:
             or now_ms > last_ms + self._context.config.group_consumer_regex_refresh_interval_ms
         ):
             work = resolve_regular_expressions(list(regexes), self._context.image, context.describable_topics, now_ms)
-            self._context.tasks.schedule(key, work, partial(self._resolved, group.group_id), now_ms)
+            self._context.tasks.schedule(key, work, partial(self._resolved, group.group_id))
 
     def _resolved(
         self, group_id: str, resolved: Mapping[str, ResolvedRegularExpression], now_ms: int

@@ -47,7 +47,7 @@ _GROUP_ID_NOT_FOUND_FROM_VERSION: Final = 9
 """Older OffsetCommit requests are told ILLEGAL_GENERATION of a group that is gone."""
 _COMMITS_KEEP_SESSION_IN: Final = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
 
-ExtendSession = Callable[[ClassicGroup, ClassicGroupMember, int], None]
+ExtendSession = Callable[[ClassicGroup, ClassicGroupMember], None]
 """Keeps a classic member's session from now on (ms)."""
 
 
@@ -89,7 +89,6 @@ class OffsetMetadataManager:
             request.group_instance_id,
             request.generation_id_or_member_epoch,
             api_version,
-            now_ms,
         )
         retention_ms = request.retention_time_ms
         expire_ms = NO_TIMESTAMP_MS
@@ -124,7 +123,6 @@ class OffsetMetadataManager:
             commit.group_instance_id,
             commit.generation_id_or_member_epoch,
             api_version,
-            now_ms,
         )
         offsets = OffsetCommitRecords(commit.group_id, self._config.offset_metadata_max_bytes, now_ms)
         codes: list[ErrorCode] = []
@@ -163,14 +161,13 @@ class OffsetMetadataManager:
         self._metrics.offset_commits.value += len(commit.records)
         return CoordinatorResult(commit.records, TxnOffsetCommitResponse(topics=topics))
 
-    def _validate_offset_commit(  # noqa: PLR0917  by position, for the hot path
+    def _validate_offset_commit(
         self,
         group_id: str,
         member_id: str,
         group_instance_id: str | None,
         generation_id: int,
         api_version: int,
-        now_ms: int,
     ) -> CommitPartitionValidator | None:
         group = self._groups.get(group_id)
         if group is None:
@@ -183,7 +180,7 @@ class OffsetMetadataManager:
             member_id, group_instance_id, generation_id, is_transactional=False, api_version=api_version
         )
         if isinstance(group, ClassicGroup) and group.state in _COMMITS_KEEP_SESSION_IN:
-            self._extend_session(group, group.members.by_id[member_id], now_ms)
+            self._extend_session(group, group.members.by_id[member_id])
         return validate
 
     def _validate_transactional_offset_commit(
