@@ -161,7 +161,7 @@ class Writer:
         log.maybe_increment_log_start_offset(target, "client delete records deletion")
 
     async def _delete_files(self, _: Log) -> None:
-        self.manager.context.deletions.run_due(self._runtime.clock.now_ms())
+        self.manager.context.deletions.run_due()
 
     async def _truncate(self, _: Log) -> None:
         """As a replica that was a leader and wrote too much; whoever leads next has a higher epoch."""

@@ -212,7 +212,7 @@ def test_a_segment_deleted_under_a_flush_is_no_failed_disk(tmp_path: Path) -> No
         log.update_high_watermark(3)
         log.maybe_increment_log_start_offset(2, "client record deletion")
         assert log.delete_old_segments() == 1
-        log.context.deletions.run_due(machine.runtime.clock.now_ms())
+        log.context.deletions.run_due()
         machine.files.answer.set()
         await flushing
         assert log.recovery_point == 3

@@ -204,7 +204,7 @@ class LogMachine(ModelMachine):
     @rule(duration_ms=st.sampled_from([1, 1000, 61_000]))
     def pass_time(self, duration_ms: int) -> None:
         self.clock.advance_ms(duration_ms)
-        self.log.context.deletions.run_due(self.clock.now_ms())
+        self.log.context.deletions.run_due()
 
     @rule()
     def close_and_reopen(self) -> None:

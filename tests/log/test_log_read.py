@@ -194,8 +194,8 @@ def test_what_was_read_before_a_deletion_can_still_be_sent_until_the_delay_is_ov
     assert "00000000000000000000.log.deleted" in names
     assert "00000000000000000000.log" not in names
     machine.clock.advance_ms(99)
-    log.context.deletions.run_due(machine.clock.now_ms())
+    log.context.deletions.run_due()
     assert offsets_in(fetched.read()) == [0, 1]
     machine.clock.advance_ms(1)
-    log.context.deletions.run_due(machine.clock.now_ms())
+    log.context.deletions.run_due()
     assert not [name for name in machine.names(log.directory) if name.endswith(".deleted")]

@@ -140,7 +140,7 @@ def test_snapshots_and_indexes_go_with_their_segments() -> None:
     assert {name.split(".")[0][-1] for name in deleted} == {"0", "1"}
     assert {name.split(".")[1] for name in deleted} == {"log", "index", "timeindex", "snapshot"}
     machine.clock.advance_ms(5)
-    log.context.deletions.run_due(machine.clock.now_ms())
+    log.context.deletions.run_due()
     assert not [name for name in machine.names(log.directory) if name.endswith(".deleted")]
 
 

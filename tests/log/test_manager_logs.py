@@ -19,7 +19,7 @@ DELAY_MS = 60_000
 
 def delete_what_is_due(machine: Machine, manager: LogManager, after_ms: int = DELAY_MS) -> None:
     machine.clock.advance_ms(after_ms)
-    manager.context.deletions.run_due(machine.clock.now_ms())
+    manager.context.deletions.run_due()
 
 
 def checkpoint(machine: Machine, directory: str, name: str) -> dict[TopicPartition, int]:

@@ -175,7 +175,7 @@ def test_flushes_and_removals_at_the_same_time_harm_nobody(tmp_path: Path) -> No
             elif number % 4 == 2:
                 log.maybe_increment_log_start_offset(log.log_end_offset, "client record deletion")
                 log.delete_old_segments()
-            manager.context.deletions.run_due(runtime.clock.now_ms())
+            manager.context.deletions.run_due()
             await flushing
             await checkpointing
         await manager.stop()

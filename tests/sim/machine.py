@@ -197,7 +197,7 @@ class Machine:
 
     def run_deletions(self) -> None:
         self.clock.advance_ms(3_600_000)
-        self.manager.context.deletions.run_due(self.clock.now_ms())
+        self.manager.context.deletions.run_due()
 
     def truncate(self, partition: TopicPartition, offset: int) -> None:
         self.ledgers[partition].truncate(offset)

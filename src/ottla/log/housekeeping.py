@@ -88,4 +88,4 @@ class Housekeeping:
         self._manager.expire_producers()
 
     async def _deletions(self) -> None:
-        self._manager.context.deletions.run_due(self._runtime.clock.now_ms())
+        self._manager.context.deletions.run_due()

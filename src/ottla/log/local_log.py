@@ -67,7 +67,7 @@ class LocalLog:
         self.is_closed = False
         self._retired: set[LogSegment] = set()
         """Segments that are out of the log and wait for their deletion."""
-        self.last_flush_ms = context.runtime.clock.now_ms()
+        self.last_flush_ms = context.runtime.clock.monotonic_ms()
 
     @property
     def log_end(self) -> LogOffsetMetadata:
@@ -241,11 +241,13 @@ class LocalLog:
             self.segments.remove(segment.base_offset)
 
     def _retire(self, segments: Iterable[LogSegment]) -> None:
-        due_ms = self.context.runtime.clock.now_ms() + self.config.file_delete_delay_ms
+        delay_ms = self.config.file_delete_delay_ms
         for segment in segments:
             segment.change_suffix(names.DELETED_SUFFIX)
             self._retired.add(segment)
-            self.context.deletions.schedule(due_ms, f"{self.topic_partition} {segment}", partial(self._delete, segment))
+            self.context.deletions.schedule(
+                delay_ms, f"{self.topic_partition} {segment}", partial(self._delete, segment)
+            )
 
     def _delete(self, segment: LogSegment) -> None:
         segment.delete_files()

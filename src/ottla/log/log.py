@@ -116,16 +116,16 @@ class Log(ReadableLog):
                 origin=origin,
                 inspect_records=inspect_records,
             )
-        return self._append(info, origin, now_ms, verification_guard, transaction_version)
+        return self._append(info, origin, verification_guard, transaction_version)
 
     def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
         """Write batches as the leader has them; they must follow the end of the log."""
         self.disk.check()
         info = analyze_replicated(records, next_offset=self.local.log_end_offset, leader_epoch=leader_epoch)
-        return self._append(info, AppendOrigin.REPLICATION, self._clock.now_ms(), SENTINEL, TV_UNKNOWN)
+        return self._append(info, AppendOrigin.REPLICATION, SENTINEL, TV_UNKNOWN)
 
     def _append(
-        self, info: AppendInfo, origin: AppendOrigin, now_ms: int, guard: VerificationGuard, transaction_version: int
+        self, info: AppendInfo, origin: AppendOrigin, guard: VerificationGuard, transaction_version: int
     ) -> AppendInfo:
         local = self.local
         batches = info.batches
@@ -135,7 +135,7 @@ class Log(ReadableLog):
         try:
             segment = local.segments.active
             if segment.size + size > self._segment_bytes or segment.should_roll(
-                info.max_timestamp, info.last_offset, self._segment_ms, now_ms
+                info.max_timestamp, info.last_offset, self._segment_ms
             ):
                 if size > self._segment_bytes:
                     raise RecordListTooLargeError(
@@ -228,12 +228,13 @@ class Log(ReadableLog):
 
     def _delete_snapshots(self, segments: Sequence[LogSegment]) -> None:
         """Producer snapshots go with the segments that they begin."""
-        due_ms = self._clock.now_ms() + self.config.file_delete_delay_ms
         for segment in segments:
             path = self.producer_state.remove_and_mark_snapshot_for_deletion(segment.base_offset)
             if path is not None:
                 name = path.rpartition("/")[2]
-                self.context.deletions.schedule(due_ms, path, partial(self._remove_file, name))
+                self.context.deletions.schedule(
+                    self.config.file_delete_delay_ms, path, partial(self._remove_file, name)
+                )
 
     def _remove_file(self, name: str) -> None:
         """Remove a file of the partition, wherever its directory has moved; it may be gone with it."""

@@ -19,7 +19,10 @@ class LogContext:
     strict_validation: bool = False
     """``ottla.produce.validation=strict``: walk the records of every batch."""
     index_cache: IndexCache = field(default_factory=IndexCache)
-    deletions: DelayedDeletions = field(default_factory=DelayedDeletions)
     metrics: LogMetrics = field(default_factory=LogMetrics)
     on_disk_failure: Callable[[str, OSError], None] = lambda _directory, _error: None
     """Called with the data directory and the error, before the failing call raises KafkaStorageError."""
+    deletions: DelayedDeletions = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deletions", DelayedDeletions(self.runtime.clock.monotonic_ms))

@@ -87,4 +87,4 @@ class LogFlusher:
             segment.release_indexes()
         if self._truncations == truncations and end_offset > local.recovery_point:
             local.recovery_point = end_offset
-            local.last_flush_ms = self._runtime.clock.now_ms()
+            local.last_flush_ms = self._runtime.clock.monotonic_ms()

@@ -40,7 +40,7 @@ _CLEANER_GAUGES: Final[Mapping[str, tuple[str, Callable[[LogCleaner], float]]]] 
 }
 
 
-def register_log_manager(registry: Registry, manager: LogManager, now_ms: Callable[[], int]) -> None:
+def register_log_manager(registry: Registry, manager: LogManager, monotonic_ms: Callable[[], int]) -> None:
     """Show a log manager."""
     for name, (text, read) in _LOG_GAUGES.items():
         registry.live_gauges(metric_name("kafka.log", "Log", name), text, partial(_of_logs, manager, read))
@@ -64,10 +64,10 @@ def register_log_manager(registry: Registry, manager: LogManager, now_ms: Callab
         "Segments of a data directory that are still to be recovered, as far as is known",
         lambda: [((("dir", one.path),), _remaining_segments(manager, one.path)) for one in manager.directories],
     )
-    _register_cleaner(registry, manager, now_ms)
+    _register_cleaner(registry, manager, monotonic_ms)
 
 
-def _register_cleaner(registry: Registry, manager: LogManager, now_ms: Callable[[], int]) -> None:
+def _register_cleaner(registry: Registry, manager: LogManager, monotonic_ms: Callable[[], int]) -> None:
     cleaner = manager.cleaner
     for name, (text, read) in _CLEANER_GAUGES.items():
         registry.gauge(metric_name("kafka.log", "LogCleaner", name), text, partial(read, cleaner))
@@ -79,7 +79,7 @@ def _register_cleaner(registry: Registry, manager: LogManager, now_ms: Callable[
     registry.gauge(
         metric_name("kafka.log", "LogCleanerManager", "time-since-last-run-ms"),
         "Milliseconds since a cleaner last looked for something to clean",
-        lambda: now_ms() - cleaner.last_run_ms,
+        lambda: monotonic_ms() - cleaner.last_run_ms,
     )
     registry.live_gauges(
         metric_name("kafka.log", "LogCleanerManager", "uncleanable-partitions-count"),

@@ -89,13 +89,10 @@ class LogRemoval:
     def schedule_directory(self, path: str, config: LogConfig) -> None:
         """Have a directory deleted that a start has found renamed already."""
         files = self._runtime.files
-        self._context.deletions.schedule(self._due_ms(config), path, lambda: files.remove_tree(path))
+        self._context.deletions.schedule(config.file_delete_delay_ms, path, lambda: files.remove_tree(path))
 
     def _schedule(self, log: Log) -> None:
-        self._context.deletions.schedule(self._due_ms(log.config), log.directory, log.delete)
-
-    def _due_ms(self, config: LogConfig) -> int:
-        return self._runtime.clock.now_ms() + config.file_delete_delay_ms
+        self._context.deletions.schedule(log.config.file_delete_delay_ms, log.directory, log.delete)
 
     async def _take_out(self, logs: dict[TopicPartition, Log], log: Log, *, is_current: bool) -> None:
         if is_current:

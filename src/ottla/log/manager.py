@@ -335,7 +335,7 @@ class LogManager:
 
     async def flush_dirty_logs(self) -> None:
         """Flush the logs whose topics ask for it by time (``flush.ms``)."""
-        now_ms = self._runtime.clock.now_ms()
+        now_ms = self._runtime.clock.monotonic_ms()
         await self.flush(
             [
                 log

@@ -60,7 +60,7 @@ class LogSegment:
         )
         self.time_index = TimeIndex(files, self._path(names.time_index_file_name), base_offset, index_bytes, cache)
         self.txn_index = TransactionIndex(files, self._path(names.txn_index_file_name), base_offset)
-        self._created_ms = clock.now_ms()
+        self._created_ms = clock.monotonic_ms()
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None
         self._rolling_timestamp: int | None = None
@@ -130,13 +130,13 @@ class LogSegment:
             position += size
             self._bytes_since_index_entry += size
 
-    def should_roll(self, max_timestamp: int, last_offset: int, segment_ms: int, now_ms: int) -> bool:
+    def should_roll(self, max_timestamp: int, last_offset: int, segment_ms: int) -> bool:
         """Whether batches that fit by size belong in a new segment all the same: by age, full index or offset range."""
         first = self._rolling_timestamp  # what time_waited_for_roll_ms does, for the hot path
         if first is not None and first >= 0:
             is_old = max_timestamp - first > segment_ms - self.jitter_ms
         else:
-            waited_ms = self.time_waited_for_roll_ms(now_ms, max_timestamp)
+            waited_ms = self.time_waited_for_roll_ms(max_timestamp)
             is_old = self.size > 0 and waited_ms > segment_ms - self.jitter_ms
         return is_old or self.has_full_index or not 0 <= last_offset - self.base_offset <= _RELATIVE_OFFSET_MAX
 
@@ -144,10 +144,12 @@ class LogSegment:
         """Look whether the indexes take more; after whatever changes how many entries they have."""
         self.has_full_index = self.offset_index.is_full or self.time_index.is_full
 
-    def time_waited_for_roll_ms(self, now_ms: int, max_timestamp: int) -> int:
+    def time_waited_for_roll_ms(self, max_timestamp: int) -> int:
         """The age for rolling: by record timestamps where there are any, else by the clock since creation."""
         first = self._first_batch_timestamp()
-        return max_timestamp - first if first is not None and first >= 0 else now_ms - self._created_ms
+        return (
+            max_timestamp - first if first is not None and first >= 0 else self._clock.monotonic_ms() - self._created_ms
+        )
 
     def become_inactive(self) -> None:
         """Seal after the last append: the largest timestamp into the time index, files cut to what is used."""
@@ -168,7 +170,7 @@ class LogSegment:
             dropped_bytes = self.size - found.position
             self.truncate_file(found.position)
         if self.size == 0:
-            self._created_ms = self._clock.now_ms()
+            self._created_ms = self._clock.monotonic_ms()
             self._rolling_timestamp = None
         self._bytes_since_index_entry = 0
         self._max_timestamp = self._read_max_timestamp()

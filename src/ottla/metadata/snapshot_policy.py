@@ -12,7 +12,7 @@ class SnapshotPolicy:
     """Told of every published image; says why a snapshot of it should be written.
 
     The counters start anew when a snapshot begins to be written or was loaded. While one is being written no other is
-    due, but the log that is read meanwhile counts.
+    due, but the log that is read meanwhile counts. Times are of the monotonic clock.
     """
 
     __slots__ = ("_bytes_max", "_bytes_since", "_disabled_reason", "_interval_max_ms", "_last_ms", "_writing")

@@ -239,7 +239,7 @@ class MetadataLog:
 
     def run_deletions(self) -> None:
         """Remove the files whose delay is over."""
-        self._context.deletions.run_due(self._clock.now_ms())
+        self._context.deletions.run_due()
 
     def close(self) -> None:
         """Flush everything and let go."""

@@ -1,5 +1,7 @@
 """The state of this replica in the quorum, and how it changes. Pure: its memory is a port, time is an argument.
 
+That time is the monotonic clock's: a wall clock that is set must not call an election, or put one off.
+
 ::
 
     start ─┬─ led the epoch ──────────→ Resigned ──┐

@@ -110,7 +110,7 @@ class RaftClient(Generic[T]):
                 self._local, self._control, store, self._quorum_config, self._runtime.rng
             )
             self._control.voters.check_only_voter(self._local.key)
-            quorum.initialize(log.end_offset, self._clock.now_ms())
+            quorum.initialize(log.end_offset, self._clock.monotonic_ms())
             self._cleaning_due_ms = self._clock.monotonic_ms() + CLEANING_INTERVAL_MS
             self._notifier.start(log)
             self._elect(quorum)
@@ -133,7 +133,7 @@ class RaftClient(Generic[T]):
         self._is_stopped = True
         self._accumulator = None
         if self._quorum is not None and self._quorum.leader is not None:
-            self._quorum.become_resigned(self._clock.now_ms())
+            self._quorum.become_resigned(self._clock.monotonic_ms())
         await self._notifier.stop()
         if self.failure is None:
             log.close()
@@ -165,7 +165,7 @@ class RaftClient(Generic[T]):
 
     def _elect(self, quorum: QuorumState) -> None:
         """Stand for election and win it, being the only voter."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         if not isinstance(quorum.state, CandidateState):
             prospective = quorum.become_prospective(now_ms)
             assert prospective.votes.is_vote_granted, "the only voter's own vote is a majority"
@@ -176,7 +176,7 @@ class RaftClient(Generic[T]):
         self._accumulator = BatchAccumulator(
             leader.epoch, log.end_offset.offset, self._log_config.max_batch_bytes, self._serde
         )
-        self._accumulator.append_control(leader.start_of_epoch_messages(), now_ms)
+        self._accumulator.append_control(leader.start_of_epoch_messages(), self._clock.now_ms())
 
     def resign(self, epoch: int) -> None:
         """Step down from ``epoch``, and stand again after an election timeout; an epoch that is over is ignored.
@@ -190,16 +190,16 @@ class RaftClient(Generic[T]):
         assert epoch == leader.epoch, f"Attempt to resign from epoch {epoch}, which is larger than {leader.epoch}"
         assert self._quorum is not None
         logger.info("Received user request to resign from the current epoch %d", epoch)
-        resigned = self._quorum.become_resigned(self._clock.now_ms())
+        resigned = self._quorum.become_resigned(self._clock.monotonic_ms())
         self._accumulator = None
         self._spawn(self._stand_again(resigned))
 
     async def _stand_again(self, resigned: ResignedState) -> None:
-        await self._runtime.sleep_ms(max(resigned.election_deadline_ms - self._clock.now_ms(), 0))
+        await self._runtime.sleep_ms(max(resigned.election_deadline_ms - self._clock.monotonic_ms(), 0))
         quorum = self._quorum
         if quorum is None or self._is_stopped or quorum.state is not resigned:
             return
-        quorum.become_unattached(resigned.epoch + 1, None, self._clock.now_ms())
+        quorum.become_unattached(resigned.epoch + 1, None, self._clock.monotonic_ms())
         self._notifier.leader_changed()
         self._elect(quorum)
         self._write_soon()

@@ -99,12 +99,11 @@ class SnapshotStore:
     def forget_before(self, snapshot_id: OffsetAndEpoch, reason: Callable[[OffsetAndEpoch], str]) -> int:
         """Mark all older snapshots for deletion; returns how many."""
         gone = [known for known in self._ids if known.sort_key < snapshot_id.sort_key]
-        due_ms = self._context.runtime.clock.now_ms() + self._delete_delay_ms
         for known in gone:
             logger.info("Marking snapshot %s for deletion because %s", known, reason(known))
             deleted = f"{self._directory}/{snapshot_file_name(known, DELETED_SUFFIX)}"
             self._files.rename(self.path(known), deleted)
             self._ids.remove(known)
             self._timestamps.pop(known, None)
-            self._context.deletions.schedule(due_ms, deleted, partial(self._files.remove, deleted))
+            self._context.deletions.schedule(self._delete_delay_ms, deleted, partial(self._files.remove, deleted))
         return len(gone)

@@ -197,7 +197,7 @@ class Appender:
                     records,
                     origin,
                     produce.required_acks,
-                    self._clock.now_ms() if partition.remote_replicas else 0,
+                    self._clock.monotonic_ms() if partition.remote_replicas else 0,
                     verification_guard=guards.get(topic_partition, SENTINEL) if guards else SENTINEL,
                     transaction_version=produce.transaction_version,
                     inspect_records=inspect_these,
@@ -303,7 +303,7 @@ class Appender:
                 records,
                 origin,
                 required_acks,
-                self._clock.now_ms() if remote_replicas else 0,
+                self._clock.monotonic_ms() if remote_replicas else 0,
                 verification_guard=verification_guard,
                 transaction_version=transaction_version,
                 inspect_records=inspect_inline if origin is _CLIENT else inspect,
@@ -362,7 +362,7 @@ class Appender:
             except KafkaStorageError as error:
                 result.error_code = error.code
                 continue
-            if partition.is_leader and partition.maybe_increment_leader_high_watermark(self._clock.now_ms()):
+            if partition.is_leader and partition.maybe_increment_leader_high_watermark(self._clock.monotonic_ms()):
                 self._purgatories.check_all(partition.topic_partition)
         self._await_acks(pending)
 

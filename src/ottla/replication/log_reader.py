@@ -105,7 +105,7 @@ class LogReader:
                 min(fetch.max_bytes, limit_bytes),
                 min_one_message=min_one_message,
                 update_fetch_state=update_fetch_state,
-                now_ms=self._clock.now_ms() if params.replica_id >= 0 else 0,
+                now_ms=self._clock.monotonic_ms() if params.replica_id >= 0 else 0,
             )
         except KafkaError as error:
             fetch.hosted = None

@@ -117,7 +117,7 @@ class PartitionChanges:
 
     def _lead(self, partition: Partition, info: PartitionInfo, log: Log) -> None:
         before = partition.isr
-        if not partition.make_leader(info.partition, log, self._runtime.clock.now_ms()):
+        if not partition.make_leader(info.partition, log, self._runtime.clock.monotonic_ms()):
             self._metrics.isr_changed(before, partition.isr)
 
     def _follow(self, partition: Partition, info: PartitionInfo, log: Log) -> None:

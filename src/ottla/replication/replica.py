@@ -1,9 +1,13 @@
-"""What a leader knows of a follower, by the fetches that it sends."""
+"""What a leader knows of a follower, by the fetches that it sends. Times are of the monotonic clock."""
+
+from typing import Final
 
 from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError
 
 UNKNOWN_OFFSET = -1
+NEVER_MS: Final = -(1 << 62)
+"""Longer ago than any lag. Not 0: a machine that has just been switched on is still there on the monotonic clock."""
 
 
 class Replica:
@@ -24,8 +28,8 @@ class Replica:
         self.log_start_offset = UNKNOWN_OFFSET
         self.log_end_offset = UNKNOWN_OFFSET
         self.last_fetch_leader_log_end_offset = 0
-        self.last_fetch_time_ms = 0
-        self.last_caught_up_time_ms = 0
+        self.last_fetch_time_ms = NEVER_MS
+        self.last_caught_up_time_ms = NEVER_MS
         self.broker_epoch: int | None = None
 
     def update_fetch_state(
@@ -63,13 +67,13 @@ class Replica:
 
         A leader that stays one keeps the offsets that it knows.
         """
-        since_ms = now_ms if is_in_sync else 0
+        since_ms = now_ms if is_in_sync else NEVER_MS
         self.last_caught_up_time_ms = since_ms
         if is_new_leader:
             self.log_start_offset = UNKNOWN_OFFSET
             self.log_end_offset = UNKNOWN_OFFSET
             self.last_fetch_leader_log_end_offset = UNKNOWN_OFFSET
-            self.last_fetch_time_ms = 0
+            self.last_fetch_time_ms = NEVER_MS
             self.broker_epoch = None
         else:
             self.last_fetch_leader_log_end_offset = leader_end_offset

@@ -215,7 +215,7 @@ class ReplicaManager:
 
     def _follower_progressed(self, fetches: Sequence[FetchPartition]) -> None:
         """What a follower has may be committed, or gone from everywhere, by its fetch."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         for fetch in fetches:
             partition = fetch.hosted
             if partition is None or not partition.is_leader:

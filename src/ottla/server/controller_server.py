@@ -173,7 +173,7 @@ class ControllerServer:
         policy = SnapshotPolicy(
             kraft.metadata_log_max_record_bytes_between_snapshots,
             kraft.metadata_log_max_snapshot_interval_ms,
-            self._runtime.clock.now_ms(),
+            self._runtime.clock.monotonic_ms(),
         )
         self.loader.install_publishers([self.metadata, SnapshotGenerator(self._runtime, self.raft, policy)])
         self._background.spawn(self.raft.run(), "raft-housekeeping")

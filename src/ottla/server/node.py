@@ -115,7 +115,7 @@ class Node:
         )
         register_process(self.registry)
         register_reactor(self.registry, lambda: reactor.planes)
-        register_log_manager(self.registry, log_manager, runtime.clock.now_ms)
+        register_log_manager(self.registry, log_manager, runtime.clock.monotonic_ms)
         register_loader(self.registry, controller.loader, runtime.clock.now_ms)
         if config.server.metrics_listener is not None:
             # Before anything is loaded: somebody may want to see how far a recovery is.

@@ -28,7 +28,7 @@ class SnapshotGenerator(MetadataPublisher):
 
     def publish(self, delta: MetadataDelta, new_image: MetadataImage, manifest: LoaderManifest) -> None:  # noqa: ARG002
         """Begin a snapshot of this image if one is due; the image never changes, so there is no hurry."""
-        now_ms = self._runtime.clock.now_ms()
+        now_ms = self._runtime.clock.monotonic_ms()
         reason = self._policy.published(new_image, manifest, now_ms)
         if reason is not None:
             self._policy.writing(new_image, reason, now_ms)

@@ -90,7 +90,7 @@ class Housekeeping:
         """Abort transactions that are open for too long, and send markers again that may have been lost on the way.
 
         Markers go out when a prepared transaction is committed; where nobody could tell us whether it was, this is
-        what finds it.
+        what finds it. One that was prepared in the future, before the clock was set back, may have lost them too.
         """
         interval_ms = self._config.transaction_abort_timed_out_transaction_cleanup_interval_ms
         self._timers.schedule(ABORT_TIMER, interval_ms, self._look_for_overdue)
@@ -98,7 +98,7 @@ class Housekeeping:
         stuck = [
             metadata
             for metadata in self._store.prepared
-            if metadata.txn_last_update_timestamp_ms + interval_ms <= now_ms
+            if not 0 <= now_ms - metadata.txn_last_update_timestamp_ms < interval_ms
             and metadata.transactional_id not in self._to_complete
         ]
         return self._when_committed(timed_out, stuck) if timed_out or stuck else NOTHING

@@ -90,7 +90,11 @@ class TransactionMetadata(NamedTuple):
         return is_epoch_exhausted(self.producer_epoch)
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Whether the ongoing transaction is open for longer than its producer said it would be."""
+        """Whether the ongoing transaction is open for longer than its producer said it would be.
+
+        By the wall clock, as in Apache Kafka: the start is in the log, and another broker may have written it. So a
+        clock that is set forward ends transactions early, and one that is set back leaves them open for longer.
+        """
         return (
             self.state is _S.ONGOING
             and self.txn_timeout_ms != TWO_PHASE_COMMIT_TIMEOUT_MS

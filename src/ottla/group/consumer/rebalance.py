@@ -121,10 +121,14 @@ class Rebalancer:
         return target
 
     def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
-        """Whether the last target assignment, if there is one, is as old as the interval asks."""
+        """Whether the last target assignment, if there is one, is as old as the interval asks.
+
+        Its time comes from a record. One in the future was written before the wall clock was set back; to wait for it
+        would leave new members without partitions for as long.
+        """
         interval_ms = self._context.assignment_interval_ms(group.group_id)
         last_ms = group.assignment_timestamp_ms
-        return last_ms == 0 or interval_ms == 0 or now_ms >= last_ms + interval_ms
+        return last_ms == 0 or not 0 <= now_ms - last_ms < interval_ms
 
     def maybe_reconcile(
         self,

@@ -74,6 +74,8 @@ class RegexSubscriptions:
         if self._context.tasks.is_scheduled(key):
             return
         last_ms = subscriptions.last_refresh_time_ms
+        if last_ms is not None and last_ms > now_ms:
+            last_ms = None  # it stands in records from before the wall clock was set back
         if last_ms is not None and now_ms <= last_ms + REGEX_BATCH_REFRESH_MIN_INTERVAL_MS:
             return
         regexes = subscriptions.regexes_after(change.member, change.updated_member)

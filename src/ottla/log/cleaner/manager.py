@@ -33,14 +33,14 @@ class LogCleanerManager:
         self._uncleanable: dict[str, set[TopicPartition]] = {}
         self.dirtiest_log_cleanable_ratio = 0.0
         self.max_compaction_delay_ms = 0
-        self.last_run_ms = runtime.clock.now_ms()
-        """When somebody last asked what to clean."""
+        self.last_run_ms = runtime.clock.monotonic_ms()
+        """When somebody last asked what to clean, by the monotonic clock."""
 
     # -- choosing -----------------------------------------------------------------------------------------------------
 
     async def grab_filthiest_compacted_log(self) -> tuple[Log, LogToClean] | None:
         """The log to clean next, marked as in progress."""
-        now_ms = self.last_run_ms = self._runtime.clock.now_ms()
+        now_ms, self.last_run_ms = self._runtime.clock.now_ms(), self._runtime.clock.monotonic_ms()
         candidates: list[tuple[Log, LogToClean]] = []
         corrected: dict[str, dict[TopicPartition, int]] = {}
         self.max_compaction_delay_ms = 0
