@@ -1,5 +1,7 @@
 """Heartbeats, sessions, leaving, and a coordinator that goes and comes back."""
 
+import pytest
+
 from ottla.common.error_code import ErrorCode
 from ottla.group.classic.group import ClassicGroup
 from ottla.group.records import GroupMetadataKey, GroupMetadataValue
@@ -51,6 +53,19 @@ class TestHeartbeat:
         assert world.group.has_member(member_id)
         world.advance(1)
         assert not world.group.has_member(member_id)
+
+    @pytest.mark.parametrize("hours", [5, -5])
+    def test_a_wall_clock_that_is_set_ends_no_session_and_delays_no_group(self, hours: int) -> None:
+        world = World()
+        (member_id,) = world.stable(1)
+        world.clock.set_now_ms(world.now_ms + hours * 3_600_000)
+        world.advance(SESSION_MS - 1)
+        assert world.group.has_member(member_id)
+        _, answers = world.join_with_id(group_id="another")
+        world.advance(1)
+        assert not world.group.has_member(member_id)
+        world.advance(INITIAL_DELAY_MS)
+        assert answers[0].error_code == ErrorCode.NONE
 
     def test_a_commit_keeps_a_session_too(self) -> None:
         world = World()

@@ -299,6 +299,16 @@ def test_a_groups_own_assignment_interval() -> None:
     assert world.heartbeat("b", 2).member_epoch == 3
 
 
+def test_a_target_assignment_of_the_future_does_not_keep_the_next_one_waiting() -> None:
+    """Its time is in the log, and the wall clock has been set back since."""
+    world = World(group_consumer_assignment_interval_ms=1_000)
+    t = world.create_topic("t", 2)
+    world.join("a", topics=["t"])
+    world.clock.set_now_ms(world.now_ms - 5 * 3_600_000)
+    assert world.join("b", topics=["t"]).member_epoch == 3
+    assert len(assigned(world.heartbeat("a", 2))[t]) == 1
+
+
 def test_who_joins_without_a_subscription_gets_nothing_even_if_a_rebalance_is_due() -> None:
     """Apache assigns as if it subscribed to what the others do."""
     world = World()

@@ -131,6 +131,24 @@ def test_new_topics_are_found_but_not_too_often() -> None:
     assert world.group.subscriptions.resolved["t.*"].topics == ("t1", "t2")
 
 
+def test_a_refresh_of_the_future_does_not_keep_the_next_one_waiting() -> None:
+    """Its time is in the log, and the wall clock has been set back since."""
+    world = World()
+    world.create_topic("t1", 1)
+    world.join("a", regex="t.*")
+    world.advance(100)
+    world.heartbeat("a", 1)
+    world.create_topic("t2", 1)
+    world.clock.set_now_ms(world.now_ms - 5 * 3_600_000)
+    world.heartbeat("a", 2)
+    world.advance(100)
+    assert world.group.subscriptions.resolved["t.*"].topics == ("t1", "t2")
+    world.create_topic("t3", 1)
+    world.heartbeat("a", world.group.members["a"].member_epoch)
+    world.advance(100)
+    assert world.group.subscriptions.resolved["t.*"].topics == ("t1", "t2"), "that one was a moment ago"
+
+
 def test_expressions_are_refreshed_now_and_again() -> None:
     world = World()
     t = world.create_topic("t1", 1)

@@ -92,6 +92,31 @@ def test_flush_ms_is_kept_by_the_flusher() -> None:
     assert points == [0, 0, 3, 3]
 
 
+@pytest.mark.parametrize("hours", [5, -5])
+def test_a_wall_clock_that_is_set_moves_neither_flushes_nor_deletions(hours: int) -> None:
+    machine = Machine(A, log_initial_task_delay_ms=0, log_flush_scheduler_interval_ms=10)
+    machine.overrides["topic"] = {"flush.ms": "25", "file.delete.delay.ms": "3000"}
+    manager = machine.start()
+    housekeeping = Housekeeping(machine.runtime, manager)
+    log = manager.get_or_create_log(T0)
+    append(log, 3)
+    machine.clock.set_now_ms(machine.clock.now_ms() + hours * 3_600_000)
+    points = []
+    for _ in range(4):
+        machine.clock.advance_ms(10)
+        run(housekeeping.run_due())
+        points.append(log.recovery_point)
+    assert points == [0, 0, 3, 3]
+    run(manager.delete_log(T0))
+    machine.clock.set_now_ms(machine.clock.now_ms() + hours * 3_600_000)
+    left = []
+    for _ in range(4):
+        machine.clock.advance_ms(1000)
+        run(housekeeping.run_due())
+        left.append(len([name for name in machine.names(A) if name.endswith("-delete")]))
+    assert left == [1, 1, 0, 0]
+
+
 def test_retention_and_checkpoints_together() -> None:
     machine = Machine(A, log_initial_task_delay_ms=0)
     machine.overrides["topic"] = {"retention.ms": "1000"}

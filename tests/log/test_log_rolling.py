@@ -53,6 +53,19 @@ def test_by_the_clock_where_records_have_no_time() -> None:
     assert log.segments.base_offsets == [0, 2]
 
 
+@pytest.mark.parametrize("hours", [5, -5])
+def test_a_wall_clock_that_is_set_makes_no_segment_older_or_younger(hours: int) -> None:
+    machine = Machine(A)
+    log = machine.load(LogConfig(segment_ms=HOUR_MS))
+    append(log, timestamp=-1)
+    machine.clock.set_now_ms(machine.clock.now_ms() + hours * HOUR_MS)
+    append(log, timestamp=-1)
+    assert log.segments.base_offsets == [0]
+    machine.clock.advance_ms(HOUR_MS + 1)
+    append(log, timestamp=-1)
+    assert log.segments.base_offsets == [0, 2]
+
+
 def test_an_empty_segment_does_not_age() -> None:
     machine = Machine(A)
     log = machine.load(LogConfig(segment_ms=HOUR_MS))

@@ -133,7 +133,6 @@ def test_a_stray_log_is_put_aside_for_somebody_to_look_at(caplog: pytest.LogCapt
     stray = run(manager.mark_stray(T0))
     assert stray is not None
     assert manager.logs == {}
-    assert manager.stray_logs == {T0: stray}
     log = manager.get_or_create_log(T0)
     append(log, 9)
     log.maybe_increment_log_start_offset(7, "client record deletion")
@@ -141,12 +140,43 @@ def test_a_stray_log_is_put_aside_for_somebody_to_look_at(caplog: pytest.LogCapt
     machine.crash(CrashPolicy.KEEP_ALL)
     machine.files.remove(f"{A}/.kafka_cleanshutdown")
     manager = machine.start()
-    stray = manager.stray_logs[T0]
-    assert (stray.log_start_offset, stray.log_end_offset) == (0, 3), "nothing is known of it but what it holds"
     assert manager.logs[T0].log_start_offset == 7
     delete_what_is_due(machine, manager)
     assert len(machine.names(A)) == 2
-    assert "Loaded stray log" in caplog.text
+    assert "1 stray directory," in caplog.text
+
+
+def test_a_stray_log_is_whole_after_a_power_loss_and_can_be_taken_back() -> None:
+    machine = Machine(A)
+    manager = machine.start()
+    append(manager.get_or_create_log(T0), 3)
+    stray = run(manager.mark_stray(T0))
+    assert stray is not None
+    machine.crash()
+    run(machine.start().stop())
+    machine.files.rename(stray.directory, f"{A}/{T0.topic}-{T0.partition}")
+    log = machine.start().logs[T0]
+    assert (log.log_start_offset, log.log_end_offset) == (0, 3), "it was on the disk, though no start has recovered it"
+
+
+def test_stray_logs_cost_a_start_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """They are neither renamed again nor opened, and whoever reads the line knows what to do about them."""
+    machine = Machine(A)
+    for _ in range(12):
+        manager = machine.start()
+        append(manager.get_or_create_log(T0), 1)
+        run(manager.mark_stray(T0))
+        run(manager.stop())
+    strays = [name for name in machine.names(A) if name.endswith("-stray")]
+    caplog.clear()
+    manager = machine.start()
+    assert [name for name in machine.names(A) if name.endswith("-stray")] == strays
+    assert len(strays) == 12
+    (line,) = [record.getMessage() for record in caplog.records if "stray" in record.getMessage()]
+    assert line.startswith(f"{A} has 12 stray directories")
+    assert line.count("-stray, ") == 10
+    assert line.endswith(f"remove each {A}/*-stray whose records nobody needs.")
+    assert manager.context.metrics.logs_loaded.value == 0
 
 
 def test_a_future_log_takes_the_place_of_the_current_one() -> None:

@@ -174,6 +174,18 @@ def test_resigning_drops_what_was_not_written_and_leads_again_two_epochs_later(r
     assert raft.describe_quorum().leader_epoch == 3
 
 
+@pytest.mark.parametrize("hours", [5, -5])
+def test_a_wall_clock_that_is_set_puts_no_election_off(runtime: TurnRuntime, hours: int) -> None:
+    runtime.clock.set_now_ms(24 * 3_600_000)
+    raft, witness = started(runtime)
+    raft.resign(1)
+    runtime.clock.set_now_ms((24 + hours) * 3_600_000)
+    runtime.settle()
+    assert witness.leaders == [(NODE_ID, 1)], "the election timeout is still to pass"
+    runtime.pass_ms(2_000)
+    assert witness.leaders == [(NODE_ID, 1), (None, 2), (NODE_ID, 3)]
+
+
 def test_what_was_written_before_resigning_is_committed_by_the_next_epoch(runtime: TurnRuntime) -> None:
     raft, witness = started(runtime)
     raft.schedule_append(1, [b"written"])

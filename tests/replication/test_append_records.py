@@ -213,6 +213,31 @@ def test_a_follower_that_has_caught_up_holds_the_high_watermark_back_until_it_jo
     assert broker.append(acks=-1, timeout_ms=100_000).error_code == 0, "it has lagged for replica.lag.time.max.ms"
 
 
+def test_a_follower_that_lags_since_its_first_fetch_holds_nothing_back_on_a_young_machine() -> None:
+    """Its last time of being caught up is never, which must be long ago even where the monotonic clock is at 0."""
+    broker = Broker()
+    broker.register(2)
+    broker.create(replicas=(NODE, 2), isr=(NODE,))
+    assert broker.append(acks=-1).error_code == 0
+    broker.follower_fetch(2, 0)
+    assert broker.machine.clock.monotonic_ms() == 0
+    assert broker.append(acks=-1).error_code == 0
+
+
+@pytest.mark.parametrize("minutes", [300, -30])  # records of an hour from now would be refused
+def test_a_wall_clock_that_is_set_lets_no_follower_lag_nor_catch_up(minutes: int) -> None:
+    broker = Broker()
+    broker.register(2)
+    broker.create(replicas=(NODE, 2), isr=(NODE,))
+    broker.append(acks=-1)
+    broker.follower_fetch(2, 1)
+    clock = broker.machine.clock
+    clock.set_now_ms(clock.now_ms() + minutes * 60_000)
+    assert broker.produce().results is None, "caught up a moment ago: the leader waits for it"
+    broker.advance_ms(40_000)
+    assert broker.append(acks=-1, timeout_ms=100_000).error_code == 0, "it has lagged for replica.lag.time.max.ms"
+
+
 # -- flushing ---------------------------------------------------------------------------------------------------------
 
 

@@ -274,7 +274,9 @@ def test_a_coordinator_that_moves_has_no_completions_left_to_try() -> None:
     assert gauge.read() == 0
 
 
-def test_an_outcome_that_nobody_knew_was_committed_is_found_later() -> None:
+@pytest.mark.parametrize("hours", [0, 5, -5])
+def test_an_outcome_that_nobody_knew_was_committed_is_found_later(hours: int) -> None:
+    """Also when the wall clock has been set, by which the transaction was prepared long ago or in the future."""
     world = TransactionWorld(autocommit=False)
     world.load()
     init = world.init()
@@ -287,6 +289,7 @@ def test_an_outcome_that_nobody_knew_was_committed_is_found_later() -> None:
     assert end.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.commit()
     assert world.end(producer, committed=True).result().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    world.wall_ahead_ms = hours * 3_600_000
     world.advance(ABORT_INTERVAL_MS)
     assert len(world.markers.sent) == 1
     world.advance(ABORT_INTERVAL_MS)

@@ -76,6 +76,7 @@ class TransactionWorld:
     ) -> None:
         self.log = Partition(autocommit=autocommit)
         self.time_ms = 1_000_000
+        self.wall_ahead_ms = 0
         self.leader_epoch = 4
         self.markers = Markers()
         self.producer_ids = itertools.count(1000)
@@ -109,7 +110,7 @@ class TransactionWorld:
         self.runtime.on_metadata(MetadataDelta(MetadataImage()), image)
 
     def now_ms(self) -> int:
-        return self.time_ms
+        return self.time_ms + self.wall_ahead_ms
 
     def monotonic_ms(self) -> int:
         return self.time_ms

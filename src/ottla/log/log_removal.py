@@ -48,8 +48,9 @@ class LogRemoval:
         await self._forget(log.data_directory)
 
     async def put_aside(self, logs: dict[TopicPartition, Log], log: Log) -> None:
-        """Take a current log out of ``logs`` and mark its directory as stray."""
+        """Take a current log out of ``logs``, close it and mark its directory as stray."""
         await self._take_out(logs, log, is_current=True)
+        log.close()  # durably: a start that follows a crash recovers no stray
         log.rename_directory(names.stray_dir_name(log.topic_partition, self._runtime.rng))
         logger.warning("Log for partition %s is marked as stray and renamed to %s", log.topic_partition, log.directory)
         await self._forget(log.data_directory)

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _LOGS_A_SLICE = 16
+_STRAYS_SHOWN = 10
 
 
 class LogStartup:
@@ -102,30 +103,33 @@ class LogStartup:
 
     def _tasks(self, directory: DataDirectory, paths: list[str]) -> list[RecoveryTask]:
         checkpointed = self._checkpoints[directory.path].read()
-        tasks = []
+        tasks, strays = [], []
         for path in paths:
             partition = names.parse_topic_partition_dir(path)
             config = self._topic_config(partition.topic)
             if names.is_delete_dir(path):
                 self._on_deleted(path, config)
                 continue
-            # A stray log is no longer in the checkpoints; what they say is about another log of the same partition.
-            known = None if names.is_stray_dir(path) else partition
+            if names.is_stray_dir(path):
+                strays.append(path.rpartition("/")[2])
+                continue
             recovery_point = None
-            if known and checkpointed.recovery_points is not None:
-                recovery_point = checkpointed.recovery_points.get(known, 0)
+            if checkpointed.recovery_points is not None:
+                recovery_point = checkpointed.recovery_points.get(partition, 0)
             tasks.append(
                 RecoveryTask(
                     path,
                     partition,
                     config,
                     self._context.producer_config,
-                    checkpointed.log_start_offsets.get(known, 0) if known else 0,
+                    checkpointed.log_start_offsets.get(partition, 0),
                     recovery_point,
-                    checkpointed.high_watermarks.get(known, 0) if known else 0,
+                    checkpointed.high_watermarks.get(partition, 0),
                     unflushed_bytes(self._runtime.files, path, recovery_point or 0),
                 )
             )
+        if strays:
+            _tell_of_strays(directory.path, strays)
         return tasks
 
     async def _open_all(self, directory: DataDirectory, tasks: list[RecoveryTask]) -> None:
@@ -188,6 +192,20 @@ class LogStartup:
             directory.path,
         )
         self._on_loaded(log)
+
+
+def _tell_of_strays(directory: str, strays: list[str]) -> None:
+    """Once a start, however many there are: Ottla, like Apache Kafka, deletes none, so somebody else must."""
+    shown = ", ".join(strays[:_STRAYS_SHOWN]) + (", …" if len(strays) > _STRAYS_SHOWN else "")
+    logger.warning(
+        "%s has %d stray director%s, of partitions that the metadata does not place here: %s. They are kept and not "
+        "loaded; remove each %s/*-stray whose records nobody needs.",
+        directory,
+        len(strays),
+        "y" if len(strays) == 1 else "ies",
+        shown,
+        directory,
+    )
 
 
 async def _all(running: Iterable[Awaitable[T]]) -> list[T]:

@@ -50,7 +50,6 @@ class LogManager:
         self.config = config
         self.logs: dict[TopicPartition, Log] = {}
         self.future_logs: dict[TopicPartition, Log] = {}
-        self.stray_logs: dict[TopicPartition, Log] = {}
         self.directories = DataDirectories(runtime, config.log_dirs)
         self.context = LogContext(
             runtime,
@@ -117,7 +116,7 @@ class LogManager:
                     self._take_offline(directory)
             self.directories.require_online()
         except BaseException:
-            for log in (*self._all_logs(), *self.stray_logs.values()):
+            for log in self._all_logs():
                 log.close_handlers()
             self.directories.close()
             raise
@@ -145,8 +144,6 @@ class LogManager:
             except (OSError, KafkaStorageError) as error:
                 logger.error("No clean shutdown of %s: %s", directory.path, error)
             directory.close()
-        for log in self.stray_logs.values():
-            log.close_handlers()
         logger.info("Shutdown complete.")
 
     @property
@@ -161,10 +158,6 @@ class LogManager:
 
     def _on_loaded(self, log: Log) -> None:
         name = log.directory.rpartition("/")[2]
-        if names.is_stray_dir(name):
-            logger.warning("Loaded stray log: %s", log.directory)
-            self.stray_logs[log.topic_partition] = log
-            return
         logs = self.future_logs if names.is_future_dir(name) else self.logs
         other = logs.get(log.topic_partition)
         if other is not None:
@@ -253,11 +246,10 @@ class LogManager:
         return log
 
     async def mark_stray(self, topic_partition: TopicPartition) -> Log | None:
-        """Put aside the log of a partition that this broker should not have, for somebody to look at."""
+        """Put aside the log of a partition that this broker should not have: whole, and never loaded again."""
         log = self._leaving(self.logs, topic_partition)
         if log is not None:
             await self._removal.put_aside(self.logs, log)
-            self.stray_logs[topic_partition] = log
         return log
 
     def _leaving(self, logs: Mapping[TopicPartition, Log], topic_partition: TopicPartition) -> Log | None:
@@ -398,7 +390,7 @@ class LogManager:
         assert directory.failure is not None
         logger.warning("Stopping serving logs in dir %s", directory.path)
         self.cleaner.handle_log_dir_failure(directory.path)
-        for logs in (self.logs, self.future_logs, self.stray_logs):
+        for logs in (self.logs, self.future_logs):
             for topic_partition, log in list(logs.items()):
                 if log.data_directory == directory.path:
                     del logs[topic_partition]
