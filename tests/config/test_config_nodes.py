@@ -54,6 +54,25 @@ def test_a_node_listens_where_apache_listens(fact: dict[str, Any]) -> None:
     } == fact
 
 
+@pytest.mark.parametrize("key", ["offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"])
+def test_a_coordinators_topic_that_could_never_be_made_is_refused(key: str) -> None:
+    """Apache's node starts, and then creates no such topic, because its own segment.bytes must be 1 MiB."""
+    props = ACCEPTED[0]["props"]
+    with pytest.raises(
+        InvalidConfigError, match=f"^{key}=1048575 must be at least 1048576, the smallest segment.bytes"
+    ):
+        KafkaConfig.from_props({**props, key: "1048575"})
+    assert KafkaConfig.from_props({**props, key: "1048576"})
+    controller = next(fact["props"] for fact in ACCEPTED if fact["props"]["process.roles"] == "controller")
+    assert KafkaConfig.from_props({**controller, key: "1"}), "a controller makes them as brokers ask"
+
+
+def test_a_metadata_directory_is_one_of_the_data_directories_however_it_is_written() -> None:
+    props = {**ACCEPTED[0]["props"], "log.dirs": "/a/,/b"}
+    assert KafkaConfig.from_props({**props, "metadata.log.dir": "/./a"}).metadata_log_dir == "/a/"
+    assert KafkaConfig.from_props({**props, "metadata.log.dir": "/m"}).metadata_log_dir == "/m"
+
+
 @pytest.mark.parametrize("fact", REFUSED, ids=lambda fact: str(fact["props"]))
 def test_a_node_is_refused_where_apache_refuses_it(fact: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfigError) as raised:

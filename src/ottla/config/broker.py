@@ -12,12 +12,18 @@ from ottla.config.topic import TOPIC_CONFIG, LogConfig, validate_compaction_lag
 from ottla.config.units import MIB
 from ottla.config.values import ConfigValue
 
-__all__ = ["BROKER_CONFIG", "BrokerLogConfig"]
+__all__ = ["BROKER_CONFIG", "BrokerLogConfig", "without_detours"]
 
 MIN_DEDUPE_BUFFER_BYTES = MIB
 """Each cleaner worker needs more than this for its offset map."""
 
 ALL_LOG_DIRS = "*"
+
+
+def without_detours(path: str) -> str:
+    """The path without empty and ``.`` parts, so that ``/a/`` and ``/a`` are the same."""
+    absolute = "/" if path.startswith("/") else ""
+    return absolute + "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ GROUP_KEYS = (
     ConfigKey("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH,
               "Replicas of the topic __consumer_offsets."),
     ConfigKey("offsets.topic.segment.bytes", INT, 100 * MIB, at_least(1), HIGH,
-              "segment.bytes of the topic __consumer_offsets."),
+              "segment.bytes of the topic __consumer_offsets; a broker does not start with less than 1048576."),
     ConfigKey("offsets.topic.compression.codec", INT, 0, None, HIGH,
               "Number of the codec of the batches in __consumer_offsets."),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Self
 
-from ottla.config.broker import BrokerLogConfig
+from ottla.config.broker import BrokerLogConfig, without_detours
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.definition import logger
 from ottla.config.dynamic_keys import LISTENER_CONFIG
@@ -88,8 +88,11 @@ class KafkaConfig:
 
     @property
     def metadata_log_dir(self) -> str:
-        """The directory of the metadata log."""
-        return self.kraft.metadata_log_dir or self.log.log_dirs[0]
+        """The directory of the metadata log; one of ``log.dirs`` as it is written there, or a directory of its own."""
+        log_dirs, path = self.log.log_dirs, self.kraft.metadata_log_dir
+        if path is None:
+            return log_dirs[0]
+        return next((one for one in log_dirs if without_detours(one) == without_detours(path)), path)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KafkaConfig) and self.originals == other.originals

@@ -1,4 +1,4 @@
-"""What a node's values must be to each other: the rules of Apache's ``KafkaConfig.validateValues``."""
+"""What a node's values must be to each other: the rules of Apache's ``KafkaConfig.validateValues``, and one of ours."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,7 @@ from ottla.common.errors import InvalidConfigError
 from ottla.config.broker import BrokerLogConfig
 from ottla.config.listeners import PROTOCOL_MAP, Listeners
 from ottla.config.sections import KraftConfig, NetworkConfig, ReplicationConfig
+from ottla.config.units import MIB
 from ottla.config.values import ConfigValue
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ def validate_values(  # noqa: PLR0917 - the sections of one configuration
     if kraft.is_broker:
         _validate_broker_listeners(listeners)
         _validate_cordoned(log, values)
+        _validate_coordinator_topics(values)
     _validate_advertised_hosts(listeners)
     _validate_network(network)
 
@@ -171,6 +173,17 @@ def _validate_cordoned(log: BrokerLogConfig, values: Mapping[str, ConfigValue]) 
         "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : "
         + ", ".join(unknown),
     )
+
+
+def _validate_coordinator_topics(values: Mapping[str, ConfigValue]) -> None:
+    """Apache's broker starts with less, and then no group or transaction ever works: the topic cannot be made."""
+    for key in ("offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"):
+        segment_bytes = values[key]
+        assert isinstance(segment_bytes, int)
+        _require(
+            segment_bytes >= MIB,
+            f"{key}={segment_bytes} must be at least {MIB}, the smallest segment.bytes that a topic may have.",
+        )
 
 
 def _validate_advertised_hosts(listeners: Listeners) -> None:

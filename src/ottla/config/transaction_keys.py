@@ -19,7 +19,7 @@ TRANSACTION_KEYS = (
     ConfigKey("transaction.state.log.min.isr", INT, 2, at_least(1), HIGH,
               "min.insync.replicas of the topic __transaction_state."),
     ConfigKey("transaction.state.log.segment.bytes", INT, 100 * MIB, at_least(1), HIGH,
-              "segment.bytes of the topic __transaction_state."),
+              "segment.bytes of the topic __transaction_state; a broker does not start with less than 1048576."),
     ConfigKey("transaction.state.log.load.buffer.size", INT, 5 * MIB, at_least(1), HIGH,
               "Bytes of __transaction_state that are read at a time when a coordinator takes over."),
     ConfigKey("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10000, at_least(1), LOW,

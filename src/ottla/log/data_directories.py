@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ottla.common.errors import InvalidConfigError, KafkaStorageError, LogDirNotFoundError
 from ottla.common.uuid import Uuid
+from ottla.config.broker import without_detours
 from ottla.log.data_directory import DataDirectory
 from ottla.runtime.port import Runtime
 
@@ -14,7 +15,7 @@ class DataDirectories:
     def __init__(self, runtime: Runtime, paths: Iterable[str]) -> None:
         """InvalidConfigError for a path that is named twice."""
         listed = list(paths)
-        if len({_without_detours(path) for path in listed}) != len(listed):
+        if len({without_detours(path) for path in listed}) != len(listed):
             raise InvalidConfigError(f"log.dirs names a directory twice: {', '.join(listed)}")
         self._by_path = {path: DataDirectory(runtime, path) for path in listed}
 
@@ -81,9 +82,3 @@ class DataDirectories:
         """Give up all locks."""
         for directory in self:
             directory.close()
-
-
-def _without_detours(path: str) -> str:
-    """The path without empty and ``.`` parts, so that ``/a/`` and ``/a`` are the same."""
-    absolute = "/" if path.startswith("/") else ""
-    return absolute + "/".join(part for part in path.split("/") if part not in ("", "."))

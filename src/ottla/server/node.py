@@ -9,8 +9,11 @@ import logging
 import resource
 from collections.abc import Callable, Iterator
 
+from ottla.common.errors import KafkaStorageError
+from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
+from ottla.log.data_directory import DataDirectory
 from ottla.log.log_manager_metrics import register_log_manager
 from ottla.log.log_metrics import LogMetrics
 from ottla.log.manager import LogManager
@@ -58,6 +61,8 @@ class Node:
         self._broker: BrokerServer | None = None
         self._metrics: MetricsEndpoint | None = None
         self._log_manager: LogManager | None = None
+        self._metadata_directory: DataDirectory | None = None
+        """That of ``metadata.log.dir``, unless it is one of ``log.dirs``."""
         self.cluster_id = ""
 
     # -- start --------------------------------------------------------------------------------------------------------
@@ -86,8 +91,7 @@ class Node:
         )
         log_manager.open()
         self._log_manager = log_manager
-        metadata_directory_id = log_manager.directories[config.metadata_log_dir].directory_id
-        assert metadata_directory_id is not None, "an identified directory has an id"
+        metadata_directory_id = self._open_metadata_directory(log_manager)
         reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
         authorizer = AllowAll()
         controller = self._controller = ControllerServer(
@@ -124,6 +128,23 @@ class Node:
             await self._metrics.start()
         await controller.start()
         await broker.start(controller.loader)
+
+    def _open_metadata_directory(self, log_manager: LogManager) -> Uuid:
+        """Lock and identify ``metadata.log.dir`` as well, if it lies outside ``log.dirs``; returns its id."""
+        config, path = self.config, self.config.metadata_log_dir
+        if path in config.log.log_dirs:
+            directory = log_manager.directories[path]
+        else:
+            directory = self._metadata_directory = DataDirectory(self._runtime, path)
+            directory.open(self.cluster_id, config.kraft.node_id)
+            twin = next((one for one in log_manager.directories if one.directory_id == directory.directory_id), None)
+            if twin is not None and directory.is_online:
+                raise KafkaStorageError(
+                    f"metadata.log.dir={path} has the directory.id of {twin.path}: one of them is a copy of the other"
+                )
+        if directory.failure is not None or directory.directory_id is None:
+            raise KafkaStorageError(f"metadata.log.dir={path} cannot be used: {directory.failure}")
+        return directory.directory_id
 
     def _topic_overrides(self, topic: str) -> dict[str, object]:
         assert self._broker is not None
@@ -178,6 +199,8 @@ class Node:
         if self._log_manager is not None:
             # The last of all: it unlocks the directories, of which the metadata log's is one.
             await self._log_manager.stop(self._broker.lifecycle.broker_epoch if self._broker is not None else -1)
+        if self._metadata_directory is not None:
+            self._metadata_directory.close()
         if self._metrics is not None:
             await self._metrics.stop()
         await self._runtime.stop()
