@@ -127,9 +127,20 @@ class TestTopics:
         assert "writes with acks=all are refused (NOT_ENOUGH_REPLICAS)" in text
         assert "Bring broker 2 or 3 back." in text
         assert "is under-replicated: broker 2 is behind" in self._told(PartitionDescription(0, 1, 3, (1, 2), (1,)))
-        assert "are always refused" in self._told(
-            PartitionDescription(0, 1, 3, (1,), (1,)), {"min.insync.replicas": "2"}
-        )
+
+    def test_more_in_sync_wanted_than_there_are_replicas(self) -> None:
+        """It counts as the number of replicas, as ``Partition.effective_min_isr`` and Apache's effectiveMinIsr say."""
+        text = self._told(PartitionDescription(0, 1, 3, (1,), (1,)), {"min.insync.replicas": "2"})
+        assert "min.insync.replicas is 2, but counts as 1 with one replica" in text
+        assert "There is one replica only" in text
+        assert "Every partition has a leader and all its replicas in sync." in text
+        assert "refused" not in text
+        healthy = self._told(PartitionDescription(0, 1, 3, (1, 2), (1, 2)), {"min.insync.replicas": "3"})
+        assert "so it counts as 2: writes with acks=all are refused whenever one of them is out of sync." in healthy
+        assert "Set min.insync.replicas to 1, or add replicas." in healthy
+        assert "Every partition has a leader and all its replicas in sync." in healthy
+        lame = self._told(PartitionDescription(0, 1, 3, (1, 2), (1,)), {"min.insync.replicas": "3"})
+        assert "has 1 of 2 replicas in sync and needs 2 (min.insync.replicas): writes with acks=all are refused" in lame
 
     def test_retention_and_readers(self) -> None:
         healthy = PartitionDescription(0, 1, 3, (1, 2), (1, 2))

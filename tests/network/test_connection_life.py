@@ -349,8 +349,8 @@ def test_network_thread_time_is_told_to_the_quota() -> None:
 
 @pytest.mark.uncompiled
 def test_slow_handlers_are_counted(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """The log names the handler, but not more than once a second."""
-    with Server() as server, caplog.at_level(logging.WARNING):
+    """They are no warning: an operator can do nothing about a turn that a busy machine made long."""
+    with Server() as server, caplog.at_level(logging.DEBUG, "ottla.network.plane"):
         client = server.connect()
         monkeypatch.setattr("ottla.network.plane.SLOW_CALLBACK_NS", 0)
         for index in range(3):
@@ -359,6 +359,24 @@ def test_slow_handlers_are_counted(monkeypatch: pytest.MonkeyPatch, caplog: pyte
         assert server.server.metrics.slow_handlers == 3
         assert server.server.metrics.slow_turns >= 1
         assert "ms of it in the handler of Request(" in caplog.text
+        told = [record for record in caplog.records if record.message.startswith("A turn of the broker plane took")]
+        assert len(told) == server.server.metrics.slow_turns
+        assert {record.levelno for record in told} == {logging.DEBUG}
+
+
+@pytest.mark.uncompiled
+def test_a_turn_that_stalls_everybody_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It names the handler, and comes once a minute at most."""
+    with Server() as server, caplog.at_level(logging.WARNING):
+        client = server.connect()
+        monkeypatch.setattr("ottla.network.plane.SLOW_CALLBACK_NS", 0)
+        monkeypatch.setattr("ottla.network.plane.STALLED_CALLBACK_NS", 0)
+        for index in range(3):
+            client.request(index)
+            server.until(lambda done=index + 1: len(server.finished.requests) == done)  # type: ignore[misc]
+        assert server.server.metrics.slow_turns > 1
         assert caplog.text.count("A turn of the broker plane took") == 1
 
 

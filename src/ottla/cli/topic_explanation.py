@@ -36,15 +36,20 @@ def explain_topic(
     healthy = [_explain_partition(partition, minimum, told) for partition in topic.partitions]
     if all(healthy):
         told.say("Every partition has a leader and all its replicas in sync.")
-    if minimum > replicas:
+    if minimum > replicas > 1:
         told.say(
-            f"min.insync.replicas is {minimum}, but there are only {replicas} replicas: writes with acks=all "
-            f"are always "
-            "refused.",
-            f"Set min.insync.replicas to {max(1, replicas - 1)}, or add replicas.",
+            f"min.insync.replicas is {minimum}, but there are only {replicas} replicas, so it counts as {replicas}: "
+            "writes with acks=all are refused whenever one of them is out of sync.",
+            f"Set min.insync.replicas to {replicas - 1}, or add replicas.",
         )
     elif replicas == 1:
         told.say("There is one replica only: if its broker is lost, so is the data.")
+        if minimum > 1:
+            told.say(
+                f"min.insync.replicas is {minimum}, but counts as 1 with one replica: a write with acks=all is on one "
+                "broker when it is acknowledged.",
+                "Add replicas.",
+            )
     _explain_retention(configs, told)
     _explain_transactions(topic.name, held or {}, told)
     _explain_groups(topic.name, groups, told)
@@ -52,7 +57,9 @@ def explain_topic(
 
 
 def _explain_partition(partition: "PartitionDescription", minimum: int, told: Explanation) -> bool:
+    """A broker wants no more replicas in sync than the partition has, whatever ``min.insync.replicas`` says."""
     name = f"Partition {partition.partition}"
+    minimum = min(minimum, len(partition.replicas))
     behind = [replica for replica in partition.replicas if replica not in partition.isr]
     if partition.leader_id is None:
         told.say(
@@ -64,9 +71,8 @@ def _explain_partition(partition: "PartitionDescription", minimum: int, told: Ex
         )
     elif len(partition.isr) < minimum:
         told.say(
-            f"{name} has {len(partition.isr)} of {len(partition.replicas)} replicas in sync, and "
-            f"min.insync.replicas is "
-            f"{minimum}: writes with acks=all are refused (NOT_ENOUGH_REPLICAS).",
+            f"{name} has {len(partition.isr)} of {len(partition.replicas)} replicas in sync and needs {minimum} "
+            "(min.insync.replicas): writes with acks=all are refused (NOT_ENOUGH_REPLICAS).",
             f"Bring broker {_ids(behind)} back.",
         )
     elif behind:

@@ -29,8 +29,10 @@ _log = logging.getLogger(__name__)
 SLICE_NS: Final = 1_000_000
 """How long a turn goes on taking up work."""
 SLOW_CALLBACK_NS: Final = 2_000_000
-"""A turn that takes longer than this in CPU is counted and logged."""
-SLOW_LOG_INTERVAL_MS: Final = 1000
+"""A turn that takes longer than this in CPU is counted, and told at DEBUG: a busy machine has some in every hour."""
+STALLED_CALLBACK_NS: Final = 100_000_000
+"""A turn that takes longer than this in CPU is a warning: all clients have waited so long for it."""
+STALLED_LOG_INTERVAL_MS: Final = 60_000
 CORK_BYTES: Final = 16 * 1024
 """Responses up to this size in all wait for the next ones of their connection, within a turn."""
 FOLLOW_UP_NS: Final = 100_000
@@ -83,7 +85,7 @@ class Plane:
         self._is_cut_short = False
         """Whether the turn was over before the wait for a follow-up was; the next one goes on with it."""
         self._slow_handler = ""
-        self._next_slow_log_ms = 0
+        self._next_stalled_log_ms = 0
 
     def attach(self, selector: Selector, after_poll: Callable[[int], None]) -> None:
         """Say whose connections these are, and what ends a turn: the accounts of those that came and went."""
@@ -237,12 +239,14 @@ class Plane:
             self._slow_handler = f", {cpu_ns / 1_000_000:.1f} ms of it in the handler of {request}"
 
     def _slow_turn(self, cpu_ns: int, now_ms: int) -> None:
-        """Count a turn that took long; log it, but not more than one a second."""
+        """Count a turn that took long, and tell of it; as a warning only where it stalled clients, once a minute."""
         self.metrics.slow_turns += 1
-        if now_ms >= self._next_slow_log_ms:
-            self._next_slow_log_ms = now_ms + SLOW_LOG_INTERVAL_MS
-            name = self.metrics.name
-            _log.warning("A turn of the %s plane took %.1f ms of CPU%s", name, cpu_ns / 1_000_000, self._slow_handler)
+        level = logging.DEBUG
+        if cpu_ns > STALLED_CALLBACK_NS and now_ms >= self._next_stalled_log_ms:
+            self._next_stalled_log_ms = now_ms + STALLED_LOG_INTERVAL_MS
+            level = logging.WARNING
+        name, handler = self.metrics.name, self._slow_handler
+        _log.log(level, "A turn of the %s plane took %.1f ms of CPU%s", name, cpu_ns / 1_000_000, handler)
         self._slow_handler = ""
 
     def _process_responses(self, deadline_ns: int) -> int:
