@@ -49,8 +49,13 @@ def _said(output: str) -> list[str]:
     )
 
 
-def test_format_and_info(oracle: Oracle, configured: Callable[..., str]) -> None:
-    ours_path, theirs_path = configured("a"), configured("b")
+@pytest.mark.parametrize("apart", [False, True])
+def test_format_and_info(oracle: Oracle, configured: Callable[..., str], tmp_path: Path, apart: bool) -> None:
+    """The metadata log may have a directory of its own."""
+    ours_path, theirs_path = (
+        configured(name, **({"metadata_log_dir": str(tmp_path / f"{name}-metadata")} if apart else {}))
+        for name in ("a", "b")
+    )
     before, before_there = _both(oracle, "info", "-c", ours_path)
     assert before.code == before_there.returncode == 1
     assert before.stdout == before_there.stdout

@@ -1,7 +1,7 @@
 """The wall clock is for what is written down or read by people; how long something takes is the monotonic clock's.
 
 An administrator or NTP may set the wall clock by hours, either way. So each module that reads it is listed here with
-what for, and a module that begins to read it must be added, with a reason that no duration is.
+what for, and a module that begins to read it must be added. That something lasts so long is no reason.
 """
 
 import ast
@@ -31,7 +31,7 @@ WALL_CLOCK = {
     "log/manager.py": PRODUCERS,
     "raft/format.py": "timestamps of the files that it writes",
     "raft/metadata_log.py": RETENTION,
-    "raft/raft_client.py": f"{RECORDS}, how old they are when committed, and the times that DescribeQuorum tells",
+    "raft/raft_client.py": f"{RECORDS}, a metric of their age, and the times that DescribeQuorum tells",
     "raft/snapshot_writer.py": RECORDS,
     "replication/replica_metrics.py": PRODUCERS,
     "replication/transaction_verification.py": PRODUCERS,
