@@ -20,7 +20,7 @@ class _Shown:
             topic_overrides=lambda topic: machine.overrides.get(topic, {}),
             metrics=LogMetrics(self.registry),
         )
-        register_log_manager(self.registry, self.manager, machine.clock.now_ms)
+        register_log_manager(self.registry, self.manager, machine.clock.monotonic_ms)
 
     def __call__(self, name: str, **labels: str) -> float | None:
         (family,) = [one for one in self.registry.collect(0) if one.name == f"kafka_log_{name}"]
