@@ -77,7 +77,7 @@ class Victim:
             code = self._process.wait()
             self._errors.seek(0)
             assert code in (0, -signal.SIGKILL), f"the writer failed: {self._errors.read().decode()[-3000:]}"
-            _await_death(workers)
+            await_death(workers)
             return killed
         finally:
             self._process.kill()
@@ -101,12 +101,13 @@ class Victim:
     def _kill(self) -> list[int]:
         """Kill it; returns the worker processes that it had. It is stopped first, so that it starts no more."""
         self._process.send_signal(signal.SIGSTOP)
-        workers = _children(self._process.pid)
+        workers = children(self._process.pid)
         self._process.kill()
         return workers
 
 
-def _children(parent: int) -> list[int]:
+def children(parent: int) -> list[int]:
+    """The processes that a process has started."""
     found = []
     for name in os.listdir("/proc"):
         status = _status(int(name)) if name.isdigit() else None
@@ -125,7 +126,7 @@ def _status(pid: int) -> tuple[str, int] | None:
     return state.decode(), int(parent)
 
 
-def _await_death(workers: list[int]) -> None:
+def await_death(workers: list[int]) -> None:
     """A worker that outlives its broker would write into the directory of the next one."""
     give_up = time.monotonic() + WORKERS_SECONDS_MAX
     for pid in workers:

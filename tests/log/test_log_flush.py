@@ -15,7 +15,8 @@ from ottla.log.log_context import LogContext
 from ottla.runtime.inline import run
 from ottla.runtime.live import AsyncioRuntime
 from ottla.runtime.posix import PosixFiles
-from tests.log.log_machine import A, Machine, append, batch
+from tests.log.log_machine import T0, T1, A, Machine, append, batch
+from tests.sim.lazy_runtime import LazyRuntime
 
 
 def record_syncs(machine: Machine) -> list[str]:
@@ -45,6 +46,23 @@ def test_each_message_with_flush_messages_1_and_none_by_default() -> None:
     for log in (eager, lazy):
         append(log)
     assert (eager.flush_due, lazy.flush_due) == (True, False)
+
+
+def test_a_flush_that_a_failure_elsewhere_has_overtaken_is_none() -> None:
+    """Its file is closed by then; whoever waits for it must not be told that his records are on the disk."""
+    machine = Machine(A)
+    runtime = machine.runtime = LazyRuntime(machine.files, machine.clock)
+    manager = machine.start()
+    waiting, failing = (manager.get_or_create_log(partition) for partition in (T0, T1))
+    append(waiting)
+    runtime.hold_flushes = True
+    flush = waiting.flush()
+    machine.files.fail_next("pwrite", f"{A}/topic-1/*.log")
+    with pytest.raises(KafkaStorageError):
+        append(failing)
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        run(flush)
+    assert waiting.recovery_point == 0
 
 
 def test_the_recovery_point_moves_when_the_disk_has_answered() -> None:
@@ -169,6 +187,21 @@ def test_appends_go_on_while_a_flush_waits_for_the_disk(tmp_path: Path) -> None:
         machine.files.answer.set()
         await flushing
         assert (machine.log.recovery_point, machine.log.log_end_offset) == (2, 5)
+
+    live(scenario, tmp_path)
+
+
+def test_a_directory_that_fails_under_a_flush(tmp_path: Path) -> None:
+    async def scenario(machine: Live) -> None:
+        flushing = machine.log.flush()
+        await machine.until_asked()
+        later = machine.log.flush()
+        machine.log.mark_offline(OSError("pulled"))
+        (tmp_path / "topic-0").rename(tmp_path / "gone")
+        machine.files.answer.set()
+        for flush in (flushing, later):
+            with pytest.raises(KafkaStorageError, match="pulled"):
+                await flush
 
     live(scenario, tmp_path)
 

@@ -27,6 +27,13 @@ def test_a_new_log_goes_to_the_emptiest_directory() -> None:
     assert manager.get_or_create_log(T0).data_directory == B, "a log that is there is not made again"
 
 
+def test_whose_a_file_is() -> None:
+    nested = f"{A}/nested"
+    directories = Machine(A, nested).manager().directories
+    assert directories.holding(f"{A}/topic-0/00000000000000000000.log").path == A
+    assert directories.holding(f"{nested}/topic-0/00000000000000000000.log").path == nested
+
+
 def test_a_directory_of_somebody_else_is_no_place_for_a_log() -> None:
     manager = Machine(A).start()
     with pytest.raises(LogDirNotFoundError, match="/elsewhere is not found in the config"):

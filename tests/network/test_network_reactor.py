@@ -1,6 +1,8 @@
 """The socket server on a live event loop: planes and their order, start and stop, cold reads, metrics."""
 
 import asyncio
+import errno
+import os
 import struct
 import threading
 from collections.abc import Awaitable, Callable
@@ -35,6 +37,7 @@ class Node:
         self.reactor = Reactor(asyncio.get_running_loop(), self.runtime.clock)
         self.registry = Registry()
         self.servers: list[SocketServer] = []
+        self.failed_files: list[str] = []
 
     def server(
         self, handler: RequestHandler, listener_type: ListenerType = ListenerType.BROKER, **config: Any
@@ -48,6 +51,7 @@ class Node:
             listener_type=listener_type,
             reactor=self.reactor,
             runtime=self.runtime,
+            on_file_failure=lambda path, _error: self.failed_files.append(path),
         )
         self.servers.append(server)
         return server
@@ -340,9 +344,67 @@ def test_a_cold_range_does_not_stall_the_reactor(
     check()
 
 
+@pytest.mark.parametrize(
+    ("operation", "code", "is_told"),
+    [
+        ("sendfile", errno.EIO, True),
+        ("sendfile", errno.EPIPE, False),
+        ("sendfile", errno.ECONNRESET, False),
+        ("sendfile", errno.EBADF, False),  # the file was closed: its segment is gone, or its directory has failed
+        ("pread", errno.EIO, True),
+        ("preadv", errno.EIO, True),
+        ("load", errno.EIO, True),
+        ("load", errno.EMFILE, False),
+    ],
+)
+def test_a_disk_that_fails_under_a_response_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    operation: str,
+    code: int,
+    is_told: bool,
+) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(bytes(1000))
+    head = struct.pack(">ii", 1004, 1)
+
+    def fail(*_: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    if operation == "load":
+        monkeypatch.setattr(send, "is_cached", lambda *_: False)
+        monkeypatch.setattr("ottla.network.socket_server.load", fail)
+    else:
+        monkeypatch.setattr(os, operation, fail)
+
+    @live
+    async def check(node: Node) -> None:
+        file = PosixFiles().open(str(path), read_only=True)
+
+        class FromFile(Echo):
+            def handle(self, request: Request) -> None:
+                request.send([head, FileSlice(file, 0, 1000)])
+
+        mode = SendMode.COPY if operation == "pread" else SendMode.SENDFILE
+        server = node.server(FromFile(), listeners={"BROKER": ListenerConfig(send_mode=mode)})
+        await server.enable_request_processing()
+        peer = await Peer.connect(server)
+        peer.writer.write(request_frame(1))
+        assert await peer.reader.read() in {b"", head}
+        assert node.failed_files == ([str(path)] if is_told else [])
+        file.close()
+
+    check()
+    if is_told:
+        assert f"{path} cannot be read: [Errno 5]" in caplog.text
+
+
 @live
 async def test_a_range_that_cannot_be_read_closes_its_connection(node: Node) -> None:
     class Broken:
+        path = "/a/file"
+
         def fileno(self) -> int:
             return -1
 

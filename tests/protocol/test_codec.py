@@ -185,6 +185,8 @@ def test_a_version_leaves_out_what_it_lacks() -> None:
 
 
 class _File:
+    path = "/a/file"
+
     def fileno(self) -> int:
         raise OSError
 

@@ -70,6 +70,8 @@ def test_every_api_is_flexible_from_the_version_on_that_its_schema_states() -> N
 
 def test_a_frame_states_the_size_of_files_too() -> None:
     class File:
+        path = "/a/file"
+
         def fileno(self) -> int:
             raise OSError
 

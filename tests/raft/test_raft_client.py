@@ -1,5 +1,8 @@
 """A quorum of one: elections, appends, commits, snapshots, restarts."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import pytest
 
 from ottla.common.errors import InvalidConfigError, KafkaStorageError, RecordListTooLargeError
@@ -40,6 +43,10 @@ def append(runtime: TurnRuntime, raft: RaftClient[bytes], *records: bytes) -> in
     offset = raft.schedule_append(raft.leader_and_epoch.epoch, records)
     runtime.settle()
     return offset
+
+
+async def append_later(raft: RaftClient[bytes]) -> None:
+    raft.schedule_append(1, [b"lost"])
 
 
 def test_a_new_node_leads_epoch_1_and_commits_its_leader_change(runtime: TurnRuntime) -> None:
@@ -222,6 +229,84 @@ def test_a_failing_disk_is_fatal(runtime: TurnRuntime) -> None:
     with pytest.raises(NotLeaderError):
         raft.schedule_append(1, [b"refused"])
     runtime.run(raft.stop())
+
+
+async def resign(raft: RaftClient[bytes]) -> None:
+    raft.resign(1)
+
+
+async def snapshot(raft: RaftClient[bytes]) -> None:
+    with pytest.raises(KafkaStorageError):
+        await raft.create_snapshot(2, 1, 0, [b"a"])
+
+
+async def a_new_listener(raft: RaftClient[bytes]) -> None:
+    raft.register(Witness())
+
+
+@pytest.mark.parametrize(
+    ("operation", "path", "use"),
+    [
+        ("pwrite", "*.log", append_later),
+        ("sync", "*.log", append_later),
+        ("pwrite", "*/quorum-state.tmp", resign),
+        ("sync", "*.part", snapshot),
+        ("pread", "*.log", a_new_listener),
+    ],
+)
+def test_a_failing_disk_is_told_with_its_directory(
+    runtime: TurnRuntime, operation: str, path: str, use: Callable[[RaftClient[bytes]], Coroutine[Any, Any, None]]
+) -> None:
+    """Before anything else is: whoever hears of it ends the process."""
+    told: list[tuple[str, str]] = []
+    raft: RaftClient[bytes] = RaftClient(
+        runtime,
+        DIR,
+        LOCAL,
+        RawSerde(),
+        static_voters=STATIC_VOTERS,
+        fatal_fault=lambda message, error: told.append((message, str(error))),
+        on_disk_failure=lambda directory, error: told.append((directory, str(error))),
+    )
+    runtime.run(raft.start())
+    append(runtime, raft, b"a")
+    files = runtime.files
+    assert isinstance(files, CrashFiles)
+    files.fail_next(operation, path)
+    runtime.run(use(raft))
+    runtime.settle()
+    runtime.pass_ms(2_000)
+    (directory, error), *rest = told
+    assert directory == DIR
+    assert "injected failure" in error
+    assert [message for message, _ in rest] in ([], ["Unexpected error in raft"])
+    raft.halt()
+    runtime.run(raft.stop())
+
+
+@pytest.mark.parametrize("path", ["*.log", "*.checkpoint", "*/quorum-state"])
+def test_a_start_on_a_disk_that_cannot_be_read(runtime: TurnRuntime, path: str) -> None:
+    raft, _ = started(runtime)
+    append(runtime, raft, b"a")
+    runtime.run(raft.create_snapshot(2, 1, 0, [b"a"]))
+    append(runtime, raft, b"b")
+    runtime.run(raft.stop())
+    told: list[str] = []
+    again: RaftClient[bytes] = RaftClient(
+        runtime,
+        DIR,
+        LOCAL,
+        RawSerde(),
+        static_voters=STATIC_VOTERS,
+        on_disk_failure=lambda directory, _error: told.append(directory),
+    )
+    files = runtime.files
+    assert isinstance(files, CrashFiles)
+    for operation in ("pread", "read"):
+        files.fail_next(operation, path, times=None)
+    with pytest.raises(KafkaStorageError):
+        runtime.run(again.start())
+    assert told == [DIR]
 
 
 def test_others_in_the_quorum_are_refused(runtime: TurnRuntime) -> None:

@@ -137,7 +137,7 @@ class TxnWorld:
         async def no_pause() -> None:
             pass
 
-        partitions = CoordinatorPartitions(self.broker.replicas, self.machine.runtime, 5000)
+        partitions = CoordinatorPartitions(self.broker.replicas, 5000)
         return CoordinatorRuntime(
             new_shard,
             Loader(partitions, RecordSerde(types), buffer_bytes=1 << 16, now_us=lambda: 0, pause=no_pause),

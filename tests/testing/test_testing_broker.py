@@ -1,6 +1,7 @@
 """Brokers inside the process of a test, with the clients that people use."""
 
 import asyncio
+import errno
 import os
 import socket
 import threading
@@ -10,12 +11,14 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition as AioTopicPartition
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition as PythonTopicPartition
 
-from ottla.common.errors import InvalidConfigError
+from ottla.common.errors import InvalidConfigError, KafkaStorageError
 from ottla.log.log_dir import LogDirLockedError
+from ottla.runtime.port import Buffer
+from ottla.runtime.posix import PosixFile
 from ottla.testing import Broker
 
 BOUND_S = 20
@@ -196,6 +199,70 @@ def test_a_broker_can_be_used_again_after_it_was_closed() -> None:
         assert _receive(broker, 1) == [b"two"]
 
 
-def test_a_fault_is_raised_at_the_end(nothing_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OSError, match="the disk is gone"), Broker() as broker:
-        broker._running.fault = OSError("the disk is gone")
+def fail_writes(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """Let every write to a file fail whose path begins so."""
+    write = PosixFile.pwrite
+
+    def pwrite(self: PosixFile, data: Buffer, position: int) -> None:
+        if self.path.startswith(path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        write(self, data, position)
+
+    monkeypatch.setattr(PosixFile, "pwrite", pwrite)
+
+
+def outcome(address: str, topic: str) -> KafkaError | None:
+    """What a producer hears of a record; None if it was acknowledged."""
+    told: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": address, "message.timeout.ms": "500"})
+    producer.produce(topic, b"two", on_delivery=lambda error, _message: told.append(error))
+    producer.flush(BOUND_S)
+    (error,) = told
+    return error
+
+
+@pytest.mark.parametrize("where", ["numbers-0", "__cluster_metadata-0", ""])
+def test_a_disk_that_fails_ends_the_broker_and_not_the_process(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    broker = Broker()
+    broker.start()
+    _send(broker, b"one")
+    address = broker.bootstrap_servers
+    host, _, port = address.rpartition(":")
+    fail_writes(monkeypatch, f"{broker.directory}/{where}")
+    assert outcome(address, "numbers" if where == "numbers-0" else "new") is not None
+    for end_of_use in (lambda: broker.bootstrap_servers, broker.close):
+        with pytest.raises(KafkaStorageError, match=r"All log directories have failed .*Input/output error"):
+            end_of_use()
+    with socket.socket() as probe:
+        assert probe.connect_ex((host, int(port))) != 0
+    assert "All log directories have failed" in caplog.text
+    assert "PENDING_CONTROLLED_SHUTDOWN" not in caplog.text, "there is nobody to ask"
+
+
+@pytest.mark.parametrize("where", ["__cluster_metadata-0", "recovery-point"])
+def test_a_disk_that_fails_at_the_start(
+    nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    with Broker(directory=tmp_path) as broker:
+        _send(broker, b"one")
+    with monkeypatch.context() as failing:
+        fail_writes(failing, f"{tmp_path}/{where}")
+        with pytest.raises(KafkaStorageError, match=r"All log directories have failed"):
+            broker.start()
+    with broker:
+        assert _receive(broker, 1) == [b"one"]
+
+
+def test_a_disk_that_fails_at_the_end(nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker(directory=tmp_path)
+    broker.start()
+    _send(broker, b"one")
+    with monkeypatch.context() as failing:
+        fail_writes(failing, f"{tmp_path}/recovery-point")
+        with pytest.raises(KafkaStorageError, match="All log directories have failed"):
+            broker.stop()
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    with broker:
+        assert _receive(broker, 1) == [b"one"]

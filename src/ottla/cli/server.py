@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 from ottla.cli.arguments import command_parser
 from ottla.cli.errors import message_of, tell
@@ -105,7 +105,7 @@ async def _run(config: KafkaConfig, *, format_new: bool, demo: bool) -> int:
     stopping = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, stopping.set)
-    node = Node(config, on_fatal_fault=lambda _message, _error: stopping.set())
+    node = Node(config, on_fatal_fault=_halt)
     await node.start()
     _settle_garbage_collector()
     _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
@@ -117,7 +117,13 @@ async def _run(config: KafkaConfig, *, format_new: bool, demo: bool) -> int:
     if show is not None:  # it ends while it can still be served
         await _stop_demo(show)
     await node.stop()
-    return 0 if node.fault is None else 1
+    return 0
+
+
+def _halt(sentence: str) -> NoReturn:
+    """End this very moment, as Apache Kafka does: nothing is answered, asked or written any more. Decision 0024."""
+    tell("server", sentence)
+    os._exit(1)
 
 
 async def _start_demo(bootstrap_servers: str) -> asyncio.subprocess.Process:

@@ -37,7 +37,7 @@ class CleanShutdownFile:
             return None
         try:
             content = json.loads(self._files.read(self.path))
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             _logger.debug("Failed to read the clean shutdown file %s: %s", self.path, error)
             return None
         broker_epoch = content.get("brokerEpoch") if isinstance(content, dict) else None

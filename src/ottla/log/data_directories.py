@@ -38,6 +38,17 @@ class DataDirectories:
         """The others."""
         return [directory.path for directory in self if not directory.is_online]
 
+    @property
+    def failures(self) -> dict[str, Exception | None]:
+        """Every directory, with what took it offline."""
+        return {directory.path: directory.failure for directory in self}
+
+    def holding(self, path: str) -> DataDirectory:
+        """The directory that a file was opened in."""
+        holders = [directory for directory in self if path.startswith(f"{directory.path}/")]
+        assert holders, f"{path} lies in none of the log directories"
+        return max(holders, key=lambda directory: len(directory.path))
+
     def open(self, cluster_id: str | None, node_id: int | None) -> None:
         """Lock and identify them all; see :meth:`DataDirectory.open` for what takes one offline and what raises."""
         for directory in self:

@@ -47,6 +47,7 @@ class LogFlusher:
         self._truncations += 1
 
     async def _flush_to(self, end_offset: int) -> None:
+        self._disk.check()
         local, files, producer_state = self._local, self._runtime.files, self._producer_state
         recovery_point, truncations, directory = local.recovery_point, self._truncations, local.directory
         if end_offset <= recovery_point and not self._unsynced_snapshots and not self._unsynced_sealed:
@@ -72,6 +73,7 @@ class LogFlusher:
             await self._runtime.blocking(sync)
             self._flush_time_us.record((perf_counter_ns() - started_ns) // 1000)
         except OSError as error:
+            self._disk.check()  # closed by a failure elsewhere in the directory: nobody may take it for flushed
             if local.is_closed:
                 return  # its files went away under the flush, on purpose
             if local.directory != directory or any(

@@ -128,6 +128,13 @@ class ReadableLog:
         except OSError as error:
             raise self.disk.failed("reading", error) from error
 
+    async def load(self, data: FetchData, what: str) -> bytes:
+        """The bytes that a read has found, away from the reactor; ``what`` they are read for, should the disk fail."""
+        try:
+            return await self.context.runtime.blocking(data.read)
+        except OSError as error:
+            raise self.disk.failed(what, error) from error
+
     def read_limit(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         """The offset up to which such a reader may see, with its position."""
         if isolation is FetchIsolation.LOG_END:
@@ -136,8 +143,13 @@ class ReadableLog:
         if offset == self.local.log_end_offset:
             return self.local.log_end
         if self._known_position is None or self._known_position.message_offset != offset:
-            self._known_position = self.local.position_of(offset)
+            self._known_position = self.position_of(offset)
         return self._known_position
+
+    def position_of(self, offset: int) -> LogOffsetMetadata:
+        """Where the batch that holds ``offset`` (or the next one there is) begins; the end of the log past all."""
+        with self.disk.doing("looking up an offset"):
+            return self.local.position_of(offset)
 
     def aborted_transactions(self, start_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
         """The aborted transactions that touch a range of offsets."""

@@ -11,7 +11,14 @@ _TOUCH_BYTES: Final = 64 * 1024
 _NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 _SOCKETS_ONLY: Final = {errno.ENOTSOCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 """How a machine says that its sendfile writes to nothing but sockets, or does not read from such a file."""
+_DISK_ERRORS: Final = {errno.EIO, errno.EBADMSG, errno.ESTALE, getattr(errno, "EUCLEAN", errno.EIO)}
+"""Unreadable, damaged, gone from its server, damaged. A socket gives none: in sendfile, it was the file."""
 _page = bytearray(PAGE_BYTES)
+
+
+def is_disk_error(error: OSError) -> bool:
+    """Whether a disk has failed, rather than a socket, a descriptor that was closed meanwhile, or this process."""
+    return error.errno in _DISK_ERRORS
 
 
 def is_cached(file: ReadableFile, position: int, size: int) -> bool:

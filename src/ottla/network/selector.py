@@ -11,8 +11,10 @@ from ottla.network.channel import Channel
 from ottla.network.frames import SIZE_BYTES, InvalidReceiveError
 from ottla.network.memory_pool import MemoryPool, NoMemoryPool
 from ottla.network.mute_state import MuteEvent, MuteState, after, mute, unmute
+from ottla.network.page_cache import is_disk_error
 from ottla.network.readiness import READ, WRITE, Readiness
 from ottla.network.send import Progress, Send
+from ottla.protocol.file_slice import ReadableFile
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +45,9 @@ class Selector:
         received: Callable[[Channel, memoryview, int], None],
         sent: Callable[[Channel, Send], None],
         load: Callable[[Channel, Send], None],
+        on_file_failure: Callable[[str, OSError], None],
     ) -> None:
+        """``on_file_failure`` is told of a file that a disk does not give out any more."""
         self.readiness = readiness
         self.channels: dict[int, Channel] = {}
         self.disconnected: list[Channel] = []
@@ -54,6 +58,7 @@ class Selector:
         self._received = received
         self._sent = sent
         self._load = load
+        self._on_file_failure = on_file_failure
         self._buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self._to_read: dict[Channel, bool] = {}
         """The line of those to be read from, and whether that means a frame that has been received already."""
@@ -274,9 +279,16 @@ class Selector:
         start_ns = perf_counter_ns()
         try:
             progress = send.write(channel.socket, channel.listener.send_mode)
-        except (OSError, EOFError) as error:
-            level = logging.ERROR if isinstance(error, EOFError) else logging.DEBUG
-            _log.log(level, "Closing %s: its response cannot be sent: %s", channel.connection_id, error)
+        except EOFError as error:
+            _log.error("Closing %s: its response cannot be sent: %s", channel.connection_id, error)
+            self.close(channel)
+            return
+        except OSError as error:
+            file = send.file
+            if file is not None and is_disk_error(error):
+                self.fail_file(channel, file, error)
+                return
+            _log.debug("Closing %s: its response cannot be sent: %s", channel.connection_id, error)
             self.close(channel)
             return
         channel.network_thread_time_ns += perf_counter_ns() - start_ns
@@ -289,6 +301,13 @@ class Selector:
         else:
             self._set_interest(channel, channel.interest & ~WRITE)
             self._load(channel, send)
+
+    def fail_file(self, channel: Channel, file: ReadableFile, error: OSError) -> None:
+        """A file that was promised to a client cannot be read: hang up, and tell whose disk it is."""
+        _log.error("Closing %s: %s cannot be read: %s", channel.connection_id, file.path, error)
+        self.close(channel)
+        if is_disk_error(error):
+            self._on_file_failure(file.path, error)
 
     def stop_reading(self) -> None:
         """Take no more requests; those under way are answered."""

@@ -11,7 +11,7 @@ from typing import Final
 from ottla.network.listener_type import SendMode
 from ottla.network.page_cache import is_cached
 from ottla.network.request import Part, Request
-from ottla.protocol.file_slice import FileSlice
+from ottla.protocol.file_slice import FileSlice, ReadableFile
 
 MAX_WRITE_BYTES: Final = 1024 * 1024
 """What one connection may write in a row before others have their turn, and what is looked up in the page cache."""
@@ -64,6 +64,12 @@ class Send:
         self._parts.extend(part for part in parts if _size(part))
         self.requests.append(request)
         self.ends_request = True
+
+    @property
+    def file(self) -> ReadableFile | None:
+        """The file whose range comes next, None where bytes do."""
+        front = self._parts[0] if self._parts else None
+        return front.file if isinstance(front, FileSlice) else None
 
     @property
     def remaining_bytes(self) -> int:

@@ -59,7 +59,9 @@ class SocketServer:
         readiness: Readiness | None = None,
         request_metrics: RequestMetricsSink | None = None,
         disconnect_listeners: Sequence[Callable[[str], None]] = (),
+        on_file_failure: Callable[[str, OSError], None] = lambda _path, _error: None,
     ) -> None:
+        """``on_file_failure`` is told of a file that was to be sent and whose disk has failed."""
         self.config = config
         self.listener_type = listener_type
         self._reactor = reactor
@@ -79,6 +81,7 @@ class SocketServer:
             received=self.plane.receive,
             sent=self.plane.completed_send,
             load=self._load,
+            on_file_failure=on_file_failure,
         )
         self.plane.attach(self.selector, self._after_poll)
         self.quotas = ConnectionQuotas(
@@ -386,8 +389,7 @@ class SocketServer:
         try:
             await self._runtime.blocking(partial(load, cold.file, cold.position, cold.size))
         except OSError as error:
-            _log.error("Cannot read a range for %s: %s", channel.connection_id, error)
-            self.selector.close(channel)
+            self.selector.fail_file(channel, cold.file, error)
             self._reactor.wakeup()
             return
         if channel.send is send:

@@ -6,6 +6,9 @@ from typing import NamedTuple, Protocol
 class ReadableFile(Protocol):
     """What a slice needs of its file: a descriptor for sendfile, and positional reads for every other way out."""
 
+    path: str
+    """Where it was opened, for whoever must say that it cannot be read."""
+
     def fileno(self) -> int:
         """The descriptor."""
 

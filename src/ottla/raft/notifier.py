@@ -110,17 +110,18 @@ class Notifier(Generic[T]):
 
     async def _bring_all_up(self) -> None:
         slices = Slices(self._runtime)
+        log = self._log
+        assert log is not None
         try:
-            while (context := self._behind()) is not None:
-                await self._bring_up(context, slices)
+            with log.log.disk.doing("reading"):
+                while (context := self._behind()) is not None:
+                    await self._bring_up(context, log, slices)
         finally:
             self._is_catching_up = False
         self.leader_changed()
 
-    async def _bring_up(self, context: ListenerContext[T], slices: Slices) -> None:
+    async def _bring_up(self, context: ListenerContext[T], log: MetadataLog, slices: Slices) -> None:
         """Load snapshots where the log does not reach back, then some batches; those at the same offset go together."""
-        log = self._log
-        assert log is not None
         for lagging in tuple(self._contexts):
             if lagging in self._contexts and (lagging.is_new or lagging.next_offset < log.start_offset):
                 await self._load_snapshot(lagging, log)

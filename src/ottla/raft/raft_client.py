@@ -12,6 +12,7 @@ Life: new → ``start`` → leader, ⇄ resigned → ``stop`` → stopped; or fa
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from ottla.common.errors import KafkaError
@@ -63,9 +64,11 @@ class RaftClient(Generic[T]):
         log_config: MetadataLogConfig | None = None,
         quorum_config: QuorumConfig | None = None,
         fatal_fault: Callable[[str, BaseException], None] = raise_fault,
+        on_disk_failure: Callable[[str, OSError], None] = lambda _directory, _error: None,
     ) -> None:
         """``metadata_log_dir`` is the data directory that holds the metadata; ``local`` this node with the directory's
-        id, its controller listeners and the kraft versions that it speaks. ``fatal_fault`` ends the process.
+        id, its controller listeners and the kraft versions that it speaks. ``fatal_fault`` ends the process;
+        ``on_disk_failure`` hears of a failing disk before anybody else does, and is given the data directory.
         """
         self._runtime = runtime
         self._clock = runtime.clock
@@ -75,6 +78,7 @@ class RaftClient(Generic[T]):
         self._log_config = log_config or MetadataLogConfig()
         self._quorum_config = quorum_config or QuorumConfig()
         self._fatal_fault = fatal_fault
+        self._tell_disk_failure = on_disk_failure
         self._control = ControlState(static_voters or VoterSet())
         self._log: MetadataLog | None = None
         self._quorum: QuorumState | None = None
@@ -103,9 +107,12 @@ class RaftClient(Generic[T]):
             self._runtime, self._metadata_log_dir, self._log_config, self._on_disk_failure
         )
         try:
-            await load_control_state(self._runtime, log, self._control)
+            with log.log.disk.doing("reading"):
+                await load_control_state(self._runtime, log, self._control)
             logger.info("Starting voters are %s", self._control.voters)
-            store = FileQuorumStateStore(self._runtime.files, log.directory)
+            store = FileQuorumStateStore(
+                self._runtime.files, log.directory, partial(self._on_disk_failure, self._metadata_log_dir)
+            )
             quorum = self._quorum = QuorumState(
                 self._local, self._control, store, self._quorum_config, self._runtime.rng
             )
@@ -141,6 +148,11 @@ class RaftClient(Generic[T]):
             log.log.close_handlers()
         logger.info("Graceful shutdown completed")
 
+    def halt(self) -> None:
+        """Write nothing more, as if the process had ended."""
+        self._is_stopped = True
+        self._accumulator = None
+
     async def run_due(self) -> int:
         """Do the chores that are due; returns the milliseconds until it should be called again."""
         if self._log is not None and not self._is_stopped and self.failure is None:
@@ -160,6 +172,7 @@ class RaftClient(Generic[T]):
 
     def _on_disk_failure(self, directory: str, error: OSError) -> None:
         logger.error("The metadata log in %s is offline: %s", directory, error)
+        self._tell_disk_failure(directory, error)
 
     # -- elections ----------------------------------------------------------------------------------------------------
 

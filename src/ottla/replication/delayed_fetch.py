@@ -92,7 +92,7 @@ class DelayedFetch(DelayedOperation):
                 return _COMPLETE
             start = self._starts[position]
             if start is None or start.message_offset_only:
-                start = self._starts[position] = log.local.position_of(fetch.fetch_offset)
+                start = self._starts[position] = log.position_of(fetch.fetch_offset)
         except KafkaError:
             return _COMPLETE
         if start.segment_base_offset < end.segment_base_offset:

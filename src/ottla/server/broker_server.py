@@ -159,6 +159,7 @@ class BrokerServer:
             listener_type=ListenerType.BROKER,
             reactor=reactor,
             runtime=runtime,
+            on_file_failure=self._file_failed,
         )
         self.lifecycle = BrokerLifecycle(self._identity())
         self.state = BrokerState.NOT_RUNNING
@@ -264,6 +265,10 @@ class BrokerServer:
         await self.log_manager.update_config(current.log)
         self.socket_server.reconfigure(socket_server_config(current, self._config.static.listeners.broker_endpoints))
 
+    def _file_failed(self, path: str, error: OSError) -> None:
+        """A disk has failed while a client was sent what is on it."""
+        self.log_manager.handle_directory_failure(self.log_manager.directories.holding(path).path, error)
+
     def handle_directory_failure(self, path: str) -> None:
         """A disk has failed: its replicas go offline here, and the controller hears of it."""
         for topic_partition in self.replicas.handle_log_dir_failure(path):
@@ -284,6 +289,13 @@ class BrokerServer:
         """Controlled shutdown: ask to go, and answer what is in hand. The logs are closed by whoever opened them."""
         if self._config.current.server.controlled_shutdown_enable and self.state is BrokerState.RUNNING:
             await self._session.controlled_shutdown(CONTROLLED_SHUTDOWN_TIMEOUT_MS)
+        await self.halt()
+        await self._dispatcher.drain()
+        self.lifecycle.stopped()
+        self._set_state(self.lifecycle.state)
+
+    async def halt(self) -> None:
+        """Close the listeners and end what goes on. The controller hears nothing; who waits for an answer gets none."""
         await self._session.stop()
         await self.socket_server.stop()
         self.replicas.stop()
@@ -291,7 +303,5 @@ class BrokerServer:
         self._reaper.stop()
         self._directories.stop()
         self._housekeeping.stop()
+        self.log_manager.cleaner.shutdown()
         await self._background.stop()
-        await self._dispatcher.drain()
-        self.lifecycle.stopped()
-        self._set_state(self.lifecycle.state)

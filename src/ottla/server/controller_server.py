@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from ottla.common.error_code import ErrorCode
-from ottla.common.errors import KafkaError
+from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.controller.quorum_controller import QuorumController
@@ -66,6 +66,7 @@ class ControllerServer:
         registry: Registry,
         authorizer: Authorizer,
         fatal_fault: Callable[[str, BaseException], None],
+        on_disk_failure: Callable[[str, OSError], None],
     ) -> None:
         static = config.static
         kraft = static.kraft
@@ -103,6 +104,7 @@ class ControllerServer:
                 fetch_timeout_ms=kraft.controller_quorum_fetch_timeout_ms,
             ),
             fatal_fault=fatal_fault,
+            on_disk_failure=on_disk_failure,
         )
         self.loader = MetadataLoader(lambda: self.raft.high_watermark, fatal_fault)
         self.controller = QuorumController(runtime, self.raft, self._settings(cluster_id), self._bootstrap())
@@ -159,7 +161,10 @@ class ControllerServer:
         """The records that the directory was formatted with."""
         directory = self._config.metadata_log_dir
         serde = MetadataRecordSerde(lambda: BootstrapMetadata.default().metadata_version)
-        records = read_bootstrap_checkpoint(self._runtime.files, directory, serde)
+        try:
+            records = read_bootstrap_checkpoint(self._runtime.files, directory, serde)
+        except OSError as error:
+            raise KafkaStorageError(f"{directory}/{BOOTSTRAP_FILE} cannot be read: {error}") from error
         if records is None:
             return BootstrapMetadata.default()
         return BootstrapMetadata.from_records(records, f"{directory}/{BOOTSTRAP_FILE}")
@@ -212,11 +217,19 @@ class ControllerServer:
 
     async def stop(self) -> None:
         """Close the listeners, stop deciding, and close the metadata log."""
-        await self.socket_server.stop()
-        self.controller.stop()
-        await self._background.stop()
+        await self._fall_silent()
         await self._dispatcher.drain()
         try:
             await self.raft.stop()
         except KafkaError as error:
             logger.error("The metadata log could not be closed: %s", error)
+
+    async def halt(self) -> None:
+        """Close the listeners, stop deciding, and leave the metadata log as it is."""
+        await self._fall_silent()
+        self.raft.halt()
+
+    async def _fall_silent(self) -> None:
+        await self.socket_server.stop()
+        self.controller.stop()
+        await self._background.stop()

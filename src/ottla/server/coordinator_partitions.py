@@ -12,7 +12,6 @@ from ottla.records.append_origin import AppendOrigin
 from ottla.replication.append_result import AppendResult
 from ottla.replication.appender import ACKS_ALL
 from ottla.replication.replica_manager import ReplicaManager
-from ottla.runtime.port import Runtime
 
 _COORDINATOR: Final = AppendOrigin.COORDINATOR
 
@@ -20,10 +19,9 @@ _COORDINATOR: Final = AppendOrigin.COORDINATOR
 class CoordinatorPartitions:
     """A :class:`ottla.coordinator.ports.PartitionWriter` and ``PartitionReader``."""
 
-    def __init__(self, replicas: ReplicaManager, runtime: Runtime, commit_timeout_ms: int) -> None:
+    def __init__(self, replicas: ReplicaManager, commit_timeout_ms: int) -> None:
         """``commit_timeout_ms`` is how long an append may wait for its followers."""
         self._replicas = replicas
-        self._runtime = runtime
         self._commit_timeout_ms = commit_timeout_ms
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -80,7 +78,7 @@ class CoordinatorPartitions:
         """See the port."""
         log = self._replicas.partitions.require(topic_partition).leader_log()
         data = log.read(offset, max_bytes, FetchIsolation.LOG_END)
-        return await self._runtime.blocking(data.read)
+        return await log.load(data, "loading a coordinator")
 
 
 def _error(result: AppendResult) -> ApiError | None:

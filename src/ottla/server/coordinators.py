@@ -141,7 +141,7 @@ class Coordinators:
         load_buffer_bytes: int,
         commit_timeout_ms: int,
     ) -> CoordinatorRuntime[S]:
-        partitions = CoordinatorPartitions(self._replicas, self._runtime, commit_timeout_ms)
+        partitions = CoordinatorPartitions(self._replicas, commit_timeout_ms)
         driver = CoordinatorDriver(asyncio.get_running_loop(), self._runtime.clock, self._background, name)
         runtime = CoordinatorRuntime(
             new_shard,

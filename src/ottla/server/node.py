@@ -1,15 +1,17 @@
 """A node: a broker and a controller in one process, started and stopped in order.
 
 Start: data directories locked → ports bound → metadata loaded, quorum led → broker registered → logs loaded → unfenced
-→ listeners open. Stop: the same backward, and a clean-shutdown mark where everything was closed.
+→ listeners open. Stop: the same backward, and a clean-shutdown mark where everything was closed. A fault that it cannot
+live with ends it as a kill would, at any moment of its life: decision 0024.
 """
 
 import asyncio
 import logging
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
@@ -29,6 +31,7 @@ from ottla.server.authorizer import AllowAll
 from ottla.server.broker_lifecycle import BrokerState
 from ottla.server.broker_server import BrokerServer
 from ottla.server.controller_server import ControllerServer
+from ottla.server.disk_faults import fatal_disk_fault
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from ottla.server.process_metrics import register_process
 from ottla.server.quotas import Unlimited
@@ -44,10 +47,11 @@ class Node:
         self,
         config: KafkaConfig,
         *,
-        on_fatal_fault: Callable[[str, BaseException], None] | None = None,
+        on_fatal_fault: Callable[[str], None] | None = None,
         files: Files | None = None,
     ) -> None:
-        """``on_fatal_fault`` ends the process; without it a fault is kept in ``fault``.
+        """``on_fatal_fault`` ends the process, with a sentence that says why. Without it the node abandons itself and
+        keeps the fault in ``fault``, for whoever has the process.
 
         ``files`` is the file system, unless it is the machine's own.
         """
@@ -63,6 +67,9 @@ class Node:
         self._log_manager: LogManager | None = None
         self._metadata_directory: DataDirectory | None = None
         """That of ``metadata.log.dir``, unless it is one of ``log.dirs``."""
+        self._under_way: asyncio.Timeout | None = None
+        """What bounds a start or a stop, while it goes on."""
+        self._abandoning: asyncio.Task[None] | None = None
         self.cluster_id = ""
 
     # -- start --------------------------------------------------------------------------------------------------------
@@ -70,11 +77,22 @@ class Node:
     async def start(self) -> None:
         """Return when clients are served. A start that fails, or takes too long, leaves nothing open."""
         try:
-            async with asyncio.timeout(self.config.kraft.server_max_startup_time_ms / 1000):
-                await self._start()
+            await self._unless_faulty(self._start(), self.config.kraft.server_max_startup_time_ms / 1000)
         except BaseException:
             await self.stop()
             raise
+
+    async def _unless_faulty(self, work: Coroutine[Any, Any, None], timeout_s: float | None = None) -> None:
+        """Wait until it is done; raises the fault that ends it before."""
+        try:
+            async with asyncio.timeout(timeout_s) as self._under_way:
+                await work
+        except BaseException:
+            if self.fault is not None:
+                raise self.fault from None
+            raise
+        finally:
+            self._under_way = None
 
     async def _start(self) -> None:
         config, runtime = self.config, self._runtime
@@ -92,6 +110,9 @@ class Node:
         log_manager.open()
         self._log_manager = log_manager
         metadata_directory_id = self._open_metadata_directory(log_manager)
+        fault = fatal_disk_fault(log_manager.directories.failures, config.metadata_log_dir)
+        if fault is not None:
+            raise fault
         reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
         authorizer = AllowAll()
         controller = self._controller = ControllerServer(
@@ -103,6 +124,7 @@ class Node:
             registry=self.registry,
             authorizer=authorizer,
             fatal_fault=self._fatal_fault,
+            on_disk_failure=log_manager.handle_directory_failure,
         )
         broker = self._broker = BrokerServer(
             runtime,
@@ -150,15 +172,32 @@ class Node:
         assert self._broker is not None
         return dict(self._broker.metadata.image.configs.properties(ConfigResourceType.TOPIC, topic))
 
+    # -- faults -------------------------------------------------------------------------------------------------------
+
     def _directory_failed(self, path: str) -> None:
+        assert self._log_manager is not None
+        fault = fatal_disk_fault(self._log_manager.directories.failures, self.config.metadata_log_dir)
+        if fault is not None:
+            self._end(str(fault), fault)
         if self._broker is not None:
             self._broker.handle_directory_failure(path)
 
     def _fatal_fault(self, message: str, error: BaseException) -> None:
-        logger.critical("%s: %s", message, error)
-        self.fault = self.fault or error
+        self._end(f"{message}: {str(error) or type(error).__name__}", error)
+
+    def _end(self, sentence: str, fault: BaseException) -> None:
+        """The first fault ends the node; what else fails then does so because of it."""
+        if self.fault is not None:
+            return
+        self.fault = fault
+        is_expected = isinstance(fault, KafkaError | OSError)
+        logger.critical("%s", sentence, exc_info=None if is_expected else fault)
         if self._on_fatal_fault is not None:
-            self._on_fatal_fault(message, error)
+            self._on_fatal_fault(sentence)
+        elif self._under_way is None:
+            self._begin_to_abandon()
+        elif not self._under_way.expired():
+            self._under_way.reschedule(asyncio.get_running_loop().time())
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -191,7 +230,15 @@ class Node:
     # -- stop ---------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Controlled shutdown."""
+        """Controlled shutdown. Where a fault has come, or comes now, it is the end that ``abandon`` makes."""
+        try:
+            if self.fault is None:
+                await self._unless_faulty(self._stop())
+        finally:
+            if self.fault is not None:
+                await self.abandon()
+
+    async def _stop(self) -> None:
         if self._broker is not None:
             await self._broker.stop()
         if self._controller is not None:
@@ -206,12 +253,20 @@ class Node:
         await self._runtime.stop()
 
     async def abandon(self) -> None:
-        """Close the ports and end the threads, and leave the rest as a crash would: on its loop, which ends with it."""
+        """Close the ports and end what goes on, and leave the data as a crash would. More than once is harmless."""
+        await self._begin_to_abandon()
+
+    def _begin_to_abandon(self) -> "asyncio.Task[None]":
+        if self._abandoning is None:
+            self._abandoning = asyncio.get_running_loop().create_task(self._abandon())
+        return self._abandoning
+
+    async def _abandon(self) -> None:
         if self._metrics is not None:
             await self._metrics.stop()
         for server in (self._broker, self._controller):
             if server is not None:
-                await server.socket_server.stop()
+                await server.halt()
         await self._runtime.stop()
 
 

@@ -70,7 +70,10 @@ def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
     A directory of another cluster or node is a mistake that ends the start; one that cannot be read may be a broken
     disk, which the others can do without.
     """
-    found = read_meta_properties(runtime.files, config.metadata_log_dir)
+    try:
+        found = read_meta_properties(runtime.files, config.metadata_log_dir)
+    except OSError as error:
+        raise KafkaStorageError(f"The log directory {config.metadata_log_dir} cannot be read: {error}") from error
     if found is None or found.cluster_id is None:
         raise KafkaStorageError(
             f"No `meta.properties` found in {config.metadata_log_dir} (have you run `ottla storage format` to format "

@@ -43,6 +43,9 @@ class Broker:
     """new → start → running → stop or kill → stopped → start → …; close, at the end, removes a temporary directory.
 
     As a context manager it is started and closed. Its address stays the same over restarts.
+
+    A fault that a broker cannot live with, such as a disk that fails, ends it as ``kill`` would, but not the process;
+    it is raised to whoever uses the broker after that, or stops it.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class Broker:
     def _running(self) -> Node:
         if self._node is None:
             raise RuntimeError("the broker is not running")
+        if self._node.fault is not None:
+            raise self._node.fault
         return self._node
 
     # -- start and stop -----------------------------------------------------------------------------------------------
@@ -104,6 +109,7 @@ class Broker:
             self._node = thread.run(self._start())
         except BaseException:
             thread.close()
+            self._files.abandon()
             self._remove_temporary_directory()
             raise
         self._thread = thread
@@ -130,10 +136,11 @@ class Broker:
             return
         try:
             thread.run(node.stop())
+            if node.fault is not None:
+                raise node.fault
         finally:
             thread.close()
-        if node.fault is not None:
-            raise node.fault
+            self._files.abandon()
 
     def kill(self) -> None:
         """End as a process does that is killed: nothing is flushed, nobody is told, the data is as it was left."""
