@@ -55,6 +55,8 @@ def test_while_appending() -> None:
         ("create", "*.log", "rolling log segment"),
         ("pread", "*.log", "reading"),
         ("pread", "*.log", "fetching offset by timestamp"),
+        ("pread", "*.log", "looking up an offset"),
+        ("pread", "*.log", "loading"),
         ("sync", "*.log", "flushing"),
         ("rename", "*", "deleting segments"),
     ],
@@ -67,11 +69,14 @@ def test_whatever_the_log_does(operation: str, path: str, what: str) -> None:
     machine.clock.advance_ms(1000)
     if what == "deleting segments":
         log.roll()
+    found = log.read(0, 100)
     machine.files.fail_next(operation, f"{A}/topic-0/{path}")
     doing: dict[str, Callable[[], object]] = {
         "rolling log segment": log.roll,
         "reading": lambda: log.read(0, 100),
         "fetching offset by timestamp": lambda: offset_for_timestamp(log, NOW_MS),
+        "looking up an offset": lambda: log.position_of(1),
+        "loading": lambda: run(log.load(found, "loading")),
         "flushing": lambda: run(log.flush()),
         "deleting segments": log.delete_old_segments,
     }

@@ -128,11 +128,6 @@ class FaultyBroker(OttlaBroker):
         (found,) = [directory for directory in self.directories if (directory / f"{topic}-{partition}").is_dir()]
         return found
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended by itself."""
-        return self._running().poll() is not None
-
     def await_end(self) -> int:
         """Its exit code, once it has ended by itself."""
         process = self._running()

@@ -15,8 +15,8 @@ LOG_KEYS = (
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), ValidList(empty_allowed=False), HIGH,  # noqa: S108
               "Directories for log data, used where log.dirs is not set."),
     ConfigKey("log.dirs", LIST, None, ValidList(empty_allowed=False, null_allowed=True), HIGH,
-              "Directories for log data, separated by commas; partitions are spread over them, and one that fails "
-              "goes offline alone."),
+              "Directories for log data, separated by commas; partitions are spread over them. One that fails goes "
+              "offline alone; the last one, or that of the metadata log, ends the node."),
     ConfigKey("cordoned.log.dirs", LIST, (), ValidList(null_allowed=True), MEDIUM,
               "Directories that get no new partitions, or * for all; what they hold stays in use.",
               inert="log directories cannot be cordoned yet"),
