@@ -384,7 +384,8 @@ def a_read_fails(story: Story) -> None:
 
 
 def a_disk_fails(story: Story) -> None:
-    failed = story.replicas.partitions.get(TopicPartition(TOPIC, 0)).log.data_directory
+    """Not that with the metadata, without which there would be no more to tell."""
+    failed = story.directories[1]
     manager = story.node._log_manager
     assert manager is not None
     story.poke(lambda: manager.handle_directory_failure(failed, OSError("made to fail")))

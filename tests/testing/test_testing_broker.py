@@ -255,14 +255,18 @@ def test_a_disk_that_fails_at_the_start(
         assert _receive(broker, 1) == [b"one"]
 
 
-def test_a_disk_that_fails_at_the_end(nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["__cluster_metadata-0", "recovery-point"])
+def test_a_disk_that_fails_at_the_end(
+    nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
     broker = Broker(directory=tmp_path)
     broker.start()
     _send(broker, b"one")
     with monkeypatch.context() as failing:
-        fail_writes(failing, f"{tmp_path}/recovery-point")
+        fail_writes(failing, f"{tmp_path}/{where}")
         with pytest.raises(KafkaStorageError, match="All log directories have failed"):
             broker.stop()
+    assert "The controller did not let this broker go in time" not in caplog.text, "nobody has waited for it"
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     with broker:
         assert _receive(broker, 1) == [b"one"]
