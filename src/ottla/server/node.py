@@ -93,6 +93,8 @@ class Node:
             raise
         finally:
             self._under_way = None
+        if self.fault is not None:  # it came with the end
+            raise self.fault
 
     async def _start(self) -> None:
         config, runtime = self.config, self._runtime
