@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+import ottla
 from ottla.cli.main import main
 from ottla.runtime import live
 from ottla.runtime.port import Buffer
@@ -101,7 +102,7 @@ class FaultyBroker(OttlaBroker):
     """See the module. ``directories`` are its log directories; the first one holds the metadata."""
 
     def __init__(self, directory: Path, properties: Mapping[str, str] | None = None, *, directories: int = 1) -> None:
-        super().__init__(directory, properties or {})
+        super().__init__(directory, {"log.retention.ms": "-1", **(properties or {})})
         self.directories = [self.log_dir, *(directory / f"data-{number}" for number in range(2, directories + 1))]
         self._properties["log.dirs"] = ",".join(map(str, self.directories))
         self._faults = directory / "faults.json"
@@ -110,7 +111,7 @@ class FaultyBroker(OttlaBroker):
         return [sys.executable, "-m", "tests.server.faulty_disk", str(self._faults), "server", str(properties)]
 
     def environment(self) -> dict[str, str]:
-        paths = [str(REPOSITORY), str(REPOSITORY / "src")]
+        paths = [str(REPOSITORY), str(Path(ottla.__file__).parents[1])]
         return {**super().environment(), "PYTHONPATH": os.pathsep.join(paths)}
 
     def fail(self, *faults: Fault) -> None:

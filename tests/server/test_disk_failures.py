@@ -250,8 +250,7 @@ def test_the_directory_of_the_metadata_is_one_of_two(two: FaultyBroker, operatio
     check_its_end(two, two.log_dir, errno.EIO)
     assert "with the metadata" in two.log_lines()[-1]
     check_nothing_is_lost(two)
-    check_values = read_values(two.bootstrap, "t", 1)
-    assert check_values == KEPT
+    assert read_values(two.bootstrap, "t", 1) == KEPT
 
 
 # -- a disk that is full ----------------------------------------------------------------------------------------------
