@@ -253,6 +253,26 @@ def test_the_directory_of_the_metadata_is_one_of_two(two: FaultyBroker, operatio
     assert read_values(two.bootstrap, "t", 1) == KEPT
 
 
+@pytest.mark.parametrize(
+    ("operation", "where", "failed"),
+    [("pwrite", METADATA, "metadata"), ("sync", METADATA, "metadata"), ("pwrite", LOG, "data")],
+)
+def test_the_metadata_lies_elsewhere(tmp_path: Path, operation: str, where: str, failed: str) -> None:
+    metadata = tmp_path / "metadata"
+    with FaultyBroker(tmp_path / "node", {"metadata.log.dir": str(metadata)}) as node:
+        create_topic(node.bootstrap, "t")
+        append(node.bootstrap, "t", *KEPT)
+        with Wire(node.bootstrap) as wire:
+            node.fail(Fault(operation, where))
+            if where == METADATA:
+                make_topic(wire)
+            else:
+                assert produce(wire) in NOT_ACKED
+        check_its_end(node, metadata if failed == "metadata" else node.log_dir, errno.EIO)
+        assert ("with the metadata" in node.log_lines()[-1]) == (failed == "metadata")
+        check_nothing_is_lost(node)
+
+
 # -- a disk that is full ----------------------------------------------------------------------------------------------
 
 

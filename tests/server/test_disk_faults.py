@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,21 +14,35 @@ def disk_error(code: int = errno.EIO) -> OSError:
     return OSError(code, os.strerror(code))
 
 
+def fatal(failures: Mapping[str, Exception | None]) -> KafkaStorageError | None:
+    """The metadata lies in the first."""
+    first = next(iter(failures))
+    return fatal_disk_fault(failures, first, failures[first])
+
+
 def test_a_node_lives_on_with_the_metadata_and_one_directory_that_works() -> None:
-    assert fatal_disk_fault({"/a": None}, "/a") is None
-    assert fatal_disk_fault({"/a": None, "/b": disk_error(), "/c": disk_error()}, "/a") is None
+    assert fatal({"/a": None}) is None
+    assert fatal({"/a": None, "/b": disk_error(), "/c": disk_error()}) is None
 
 
 def test_the_metadata_is_one_directory_too_few() -> None:
-    fault = fatal_disk_fault({"/a": disk_error(), "/b": None}, "/a")
+    fault = fatal({"/a": disk_error(), "/b": None})
     assert str(fault) == (
         "The log directory with the metadata has failed (/a: [Errno 5] Input/output error); check the disk and start "
         "the node again"
     )
 
 
+def test_the_metadata_may_lie_elsewhere() -> None:
+    assert fatal_disk_fault({"/a": disk_error(), "/b": None}, "/m", None) is None
+    fault = fatal_disk_fault({"/a": None}, "/m", disk_error())
+    assert str(fault).startswith("The log directory with the metadata has failed (/m: [Errno 5] ")
+    fault = fatal_disk_fault({"/a": disk_error()}, "/m", None)
+    assert str(fault).startswith("All log directories have failed (/a: [Errno 5] ")
+
+
 def test_all_of_them() -> None:
-    fault = fatal_disk_fault({"/a": disk_error(errno.ENOSPC), "/b": KafkaStorageError("a copy")}, "/a")
+    fault = fatal({"/a": disk_error(errno.ENOSPC), "/b": KafkaStorageError("a copy")})
     assert str(fault) == (
         "All log directories have failed (/a: [Errno 28] No space left on device, /b: a copy); make room, check the "
         "disk and start the node again"
@@ -45,5 +60,5 @@ def test_all_of_them() -> None:
     ],
 )
 def test_what_to_do(code: int, advice: str) -> None:
-    fault = fatal_disk_fault({"/a": disk_error(code)}, "/a")
+    fault = fatal({"/a": disk_error(code)})
     assert f"; {advice} and start" in str(fault)

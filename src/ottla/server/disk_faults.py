@@ -1,6 +1,7 @@
-"""Which failed log directories a node cannot live without, and what it says when it ends.
+"""Which failed directories a node cannot live without, and what it says when it ends.
 
-As in Apache Kafka: all of them, or the one with the metadata log. Decision 0024 says how the node ends.
+As in Apache Kafka: all log directories, or the one with the metadata log, which may be none of them. Decision 0024 says
+how the node ends.
 """
 
 import errno
@@ -19,16 +20,19 @@ _ADVICE: Final[Mapping[int | None, str]] = {
 _CHECK: Final = "check the disk"
 
 
-def fatal_disk_fault(failures: Mapping[str, Exception | None], metadata_log_dir: str) -> KafkaStorageError | None:
+def fatal_disk_fault(
+    failures: Mapping[str, Exception | None], metadata_log_dir: str, metadata_failure: Exception | None
+) -> KafkaStorageError | None:
     """What ends the node; None while it can go on.
 
     ``failures`` names every log directory, each with what took it offline, or None while it works.
+    ``metadata_failure`` is what took the directory of the metadata offline.
     """
     failed = {path: error for path, error in failures.items() if error is not None}
     if len(failed) == len(failures):
         return _fault("All log directories have failed", failed)
-    if metadata_log_dir in failed:
-        return _fault("The log directory with the metadata has failed", {metadata_log_dir: failed[metadata_log_dir]})
+    if metadata_failure is not None:
+        return _fault("The log directory with the metadata has failed", {metadata_log_dir: metadata_failure})
     return None
 
 

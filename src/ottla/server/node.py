@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from ottla.common.errors import KafkaError, KafkaStorageError
-from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
 from ottla.log.data_directory import DataDirectory
@@ -66,7 +65,7 @@ class Node:
         self._metrics: MetricsEndpoint | None = None
         self._log_manager: LogManager | None = None
         self._metadata_directory: DataDirectory | None = None
-        """That of ``metadata.log.dir``, unless it is one of ``log.dirs``."""
+        """That of the metadata log: one of the log manager's, or the node's own."""
         self._under_way: asyncio.Timeout | None = None
         """What bounds a start or a stop, while it goes on."""
         self._abandoning: asyncio.Task[None] | None = None
@@ -111,22 +110,23 @@ class Node:
         )
         log_manager.open()
         self._log_manager = log_manager
-        metadata_directory_id = self._open_metadata_directory(log_manager)
-        fault = fatal_disk_fault(log_manager.directories.failures, config.metadata_log_dir)
+        metadata_directory = self._open_metadata_directory(log_manager)
+        fault = self._disk_fault()
         if fault is not None:
             raise fault
+        assert metadata_directory.directory_id is not None, "an identified directory has an id"
         reactor = Reactor(asyncio.get_running_loop(), runtime.clock)
         authorizer = AllowAll()
         controller = self._controller = ControllerServer(
             runtime,
             dynamic,
             cluster_id=self.cluster_id,
-            metadata_directory_id=metadata_directory_id,
+            metadata_directory_id=metadata_directory.directory_id,
             reactor=reactor,
             registry=self.registry,
             authorizer=authorizer,
             fatal_fault=self._fatal_fault,
-            on_disk_failure=log_manager.handle_directory_failure,
+            on_disk_failure=self._metadata_directory_failed,
         )
         broker = self._broker = BrokerServer(
             runtime,
@@ -153,22 +153,20 @@ class Node:
         await controller.start()
         await broker.start(controller.loader)
 
-    def _open_metadata_directory(self, log_manager: LogManager) -> Uuid:
-        """Lock and identify ``metadata.log.dir`` as well, if it lies outside ``log.dirs``; returns its id."""
+    def _open_metadata_directory(self, log_manager: LogManager) -> DataDirectory:
+        """Lock and identify ``metadata.log.dir`` as well, if it lies outside ``log.dirs``."""
         config, path = self.config, self.config.metadata_log_dir
         if path in config.log.log_dirs:
-            directory = log_manager.directories[path]
-        else:
-            directory = self._metadata_directory = DataDirectory(self._runtime, path)
-            directory.open(self.cluster_id, config.kraft.node_id)
-            twin = next((one for one in log_manager.directories if one.directory_id == directory.directory_id), None)
-            if twin is not None and directory.is_online:
-                raise KafkaStorageError(
-                    f"metadata.log.dir={path} has the directory.id of {twin.path}: one of them is a copy of the other"
-                )
-        if directory.failure is not None or directory.directory_id is None:
-            raise KafkaStorageError(f"metadata.log.dir={path} cannot be used: {directory.failure}")
-        return directory.directory_id
+            self._metadata_directory = log_manager.directories[path]
+            return self._metadata_directory
+        directory = self._metadata_directory = DataDirectory(self._runtime, path)
+        directory.open(self.cluster_id, config.kraft.node_id)
+        twin = next((one for one in log_manager.directories if one.directory_id == directory.directory_id), None)
+        if twin is not None and directory.is_online:
+            raise KafkaStorageError(
+                f"metadata.log.dir={path} has the directory.id of {twin.path}: one of them is a copy of the other"
+            )
+        return directory
 
     def _topic_overrides(self, topic: str) -> dict[str, object]:
         assert self._broker is not None
@@ -177,12 +175,30 @@ class Node:
     # -- faults -------------------------------------------------------------------------------------------------------
 
     def _directory_failed(self, path: str) -> None:
-        assert self._log_manager is not None
-        fault = fatal_disk_fault(self._log_manager.directories.failures, self.config.metadata_log_dir)
-        if fault is not None:
-            self._end(str(fault), fault)
+        """One of ``log.dirs`` has."""
+        self._end_without_disks()
         if self._broker is not None:
             self._broker.handle_directory_failure(path)
+
+    def _metadata_directory_failed(self, path: str, error: OSError) -> None:
+        assert self._log_manager is not None
+        assert self._metadata_directory is not None
+        if path in self.config.log.log_dirs:
+            self._log_manager.handle_directory_failure(path, error)
+        else:
+            self._metadata_directory.fail(error)
+            self._end_without_disks()
+
+    def _end_without_disks(self) -> None:
+        fault = self._disk_fault()
+        if fault is not None:
+            self._end(str(fault), fault)
+
+    def _disk_fault(self) -> KafkaStorageError | None:
+        assert self._log_manager is not None
+        metadata = self._metadata_directory
+        assert metadata is not None
+        return fatal_disk_fault(self._log_manager.directories.failures, metadata.path, metadata.failure)
 
     def _fatal_fault(self, message: str, error: BaseException) -> None:
         self._end(f"{message}: {str(error) or type(error).__name__}", error)
