@@ -140,6 +140,10 @@ class KafkaStorageError(KafkaError):
     retriable = True
 
 
+class ResourceShortageError(KafkaStorageError):
+    """No open file or no memory was to be had. The disk is well, nothing was changed, and another try may work."""
+
+
 class LogDirNotFoundError(KafkaError):
     """The log directory named is not one of this broker's."""
 

@@ -203,7 +203,7 @@ class LeaderEpochCache(LeaderEpochs):
     def assign(self, epoch: int, start_offset: int) -> bool:
         """As in LeaderEpochs, and durable on return."""
         changed = super().assign(epoch, start_offset)
-        if changed:
+        if changed or self._dirty:  # an epoch that could not be written yet is known, but not durable
             self._write()
         return changed
 

@@ -110,9 +110,18 @@ class _Loader:
         self._gaps_are_losses = recovery_point is not None and not config.compact
         self._clean_shutdown = clean_shutdown
         self._segments = LogSegments()
+        self._opened: list[LogSegment] = []
 
     def load(self) -> Generator[int, None, Log]:
-        """Run all steps."""
+        """Run all steps; a load that fails leaves no file open."""
+        try:
+            return (yield from self._load())
+        except BaseException:
+            for segment in self._opened:
+                segment.close_handlers()
+            raise
+
+    def _load(self) -> Generator[int, None, Log]:
         if not self._files.is_dir(self._directory):
             self._files.make_dir(self._directory)
             self._files.sync_dir(self._directory.rpartition("/")[0])
@@ -323,7 +332,7 @@ class _Loader:
 
     def _open_segment(self, base_offset: int, *, new: bool = False) -> LogSegment:
         make = LogSegment.open if new else LogSegment
-        return make(
+        segment = make(
             self._files,
             self._clock,
             self._directory,
@@ -332,6 +341,8 @@ class _Loader:
             jitter_ms=self._config.random_segment_jitter_ms(self._context.runtime.rng),
             index_cache=self._context.index_cache,
         )
+        self._opened.append(segment)
+        return segment
 
     def _new_producer_state(self) -> ProducerStateManager:
         return ProducerStateManager(self._topic_partition, self._directory, self._files, self._context.producer_config)

@@ -82,7 +82,7 @@ class LocalLog:
 
         Only a batch too far away to be indexed from there (``next_offset``) begins its own segment. Apache Kafka
         leaves a gap wherever there is one in the offsets; without any, recovery can tell that the end of a segment
-        was lost.
+        was lost. After an OSError the log is as it was: the old segment is still the active one.
         """
         active = self.segments.active
         new_offset = active.read_next_offset()
@@ -105,14 +105,24 @@ class LocalLog:
             if files.exists(path):
                 logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
                 files.remove(path)
-        active.become_inactive()
-        segment = self._begin_segment(new_offset)
+        segment = self._open_segment(new_offset)
+        try:
+            active.become_inactive()
+        except OSError:
+            segment.take_back()
+            raise
+        self.segments.add(segment)
         logger.info("Rolled new log segment of %s at offset %d", self.topic_partition, new_offset)
         return segment
 
     def _begin_segment(self, base_offset: int) -> LogSegment:
+        segment = self._open_segment(base_offset)
+        self.segments.add(segment)
+        return segment
+
+    def _open_segment(self, base_offset: int) -> LogSegment:
         runtime = self.context.runtime
-        segment = LogSegment.open(
+        return LogSegment.open(
             runtime.files,
             runtime.clock,
             self.directory,
@@ -121,8 +131,6 @@ class LocalLog:
             jitter_ms=self.config.random_segment_jitter_ms(runtime.rng),
             index_cache=self.context.index_cache,
         )
-        self.segments.add(segment)
-        return segment
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -286,10 +294,10 @@ class LocalLog:
         """Move the whole directory; open files stay good."""
         files = self.context.runtime.files
         files.rename(self.directory, directory)
-        files.sync_dir(directory.rpartition("/")[0])
         self.directory = directory
         for segment in (*self.segments.values(), *self._retired):
             segment.move_to(directory)
+        files.sync_dir(directory.rpartition("/")[0])
 
     def close(self) -> None:
         """Close all segments, trimmed and with their last index entries."""

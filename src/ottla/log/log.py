@@ -5,10 +5,12 @@ fsync leaves the reactor.
 
 An append is checked, assigned its offsets and written by one call, or leaves no trace. An OSError of the disk is told
 to the context (which takes the data directory offline) and raised as KafkaStorageError, from then on by every method.
+Want of open files or memory is a ResourceShortageError, and the next call may work.
 """
 
 import logging
 from collections.abc import Awaitable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Final
 
@@ -24,6 +26,7 @@ from ottla.log.producer_append import TV_UNKNOWN
 from ottla.log.producer_recall import earlier_batches
 from ottla.log.producer_replay import rebuild_producer_state
 from ottla.log.producer_state import ProducerStateManager
+from ottla.log.producer_update import PendingUpdate
 from ottla.log.readable_log import FetchIsolation, ReadableLog
 from ottla.log.segment import LogSegment
 from ottla.log.txn_index import AbortedTxn
@@ -163,21 +166,34 @@ class Log(ReadableLog):
             for batch in batches:
                 if batch.partition_leader_epoch != self._epoch:
                     self.assign_epoch_start_offset(batch.partition_leader_epoch, batch.base_offset)
-            segment.append(info.records, batches)
-            local.log_end_offset = info.last_offset + 1
-            if pending is not None:
-                self.producer_state.apply(pending)
-                for txn in pending.completed_txns:
-                    if txn.is_aborted:
-                        last_stable_offset = self.producer_state.last_stable_offset(txn)
-                        segment.txn_index.append(
-                            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
-                        )
-                    self.producer_state.complete_txn(txn)
+            if pending is not None and pending.completed_txns:
+                self._append_markers(info, segment, pending)
+            else:
+                segment.append(info.records, batches)
+                local.log_end_offset = info.last_offset + 1
+                if pending is not None:
+                    self.producer_state.apply(pending)
         except OSError as error:
-            raise self.disk.failed("appending records", error) from error
+            # What the log holds already can be refused no more.
+            may_be_refused = local.log_end_offset <= info.last_offset
+            raise self.disk.failed("appending records", error, may_be_refused=may_be_refused) from error
         self.producer_state.map_end_offset = info.last_offset + 1
         return info
+
+    def _append_markers(self, info: AppendInfo, segment: LogSegment, pending: PendingUpdate) -> None:
+        """Append batches that complete transactions; the index of the aborted ones is opened before they are in."""
+        is_indexed = any(txn.is_aborted for txn in pending.completed_txns)
+        with segment.txn_index.file.held() if is_indexed else nullcontext():
+            segment.append(info.records, info.batches)
+            self.local.log_end_offset = info.last_offset + 1
+            self.producer_state.apply(pending)
+            for txn in pending.completed_txns:
+                if txn.is_aborted:
+                    last_stable_offset = self.producer_state.last_stable_offset(txn)
+                    segment.txn_index.append(
+                        AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
+                    )
+                self.producer_state.complete_txn(txn)
 
     def assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
         """Note, durably, where a leader's epoch begins."""
@@ -190,10 +206,13 @@ class Log(ReadableLog):
         with self.disk.doing("rolling log segment"):
             self._metadata_file.maybe_flush()
             segment = self.local.roll(next_offset)
-            self.producer_state.update_map_end_offset(segment.base_offset)
-            snapshot = self.producer_state.take_snapshot(sync=False)
             self._known_position = None
-            self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None)
+            self.producer_state.update_map_end_offset(segment.base_offset)
+            snapshot = None
+            try:
+                snapshot = self.producer_state.take_snapshot(sync=False)
+            finally:  # the log has rolled, with a snapshot or without
+                self._flusher.flush_sealed(segment.base_offset, has_snapshot=snapshot is not None)
             return segment
 
     # -- retention and replacement ------------------------------------------------------------------------------------
@@ -222,7 +241,7 @@ class Log(ReadableLog):
 
     def replace_segments(self, new_segments: Sequence[LogSegment], old_segments: Sequence[LogSegment]) -> None:
         """Put what the cleaner wrote in place of what it read; survives a crash at every step."""
-        with self.disk.doing("replacing segments"):
+        with self.disk.doing("replacing segments", may_be_refused=False):
             self._delete_snapshots(self.local.replace_segments(new_segments, old_segments))
             self._known_position = None
 
@@ -249,7 +268,7 @@ class Log(ReadableLog):
 
         The caller lowers the recovery point *checkpoint* first: what is written here later is not on the disk yet.
         """
-        with self.disk.doing("truncating"):
+        with self.disk.doing("truncating", may_be_refused=False):
             if offset >= self.log_end_offset:
                 self.leader_epochs.truncate_from_end(self.log_end_offset)
                 self._epoch = _NO_EPOCH
@@ -272,7 +291,7 @@ class Log(ReadableLog):
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything and begin anew at ``offset``, as a follower does that lies too far behind."""
-        with self.disk.doing("truncating the entire log"):
+        with self.disk.doing("truncating the entire log", may_be_refused=False):
             logger.info("Truncating %s fully; it starts at offset %d", self.topic_partition, offset)
             self._forget_positions()
             self.local.truncate_fully_and_start_at(offset)

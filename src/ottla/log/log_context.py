@@ -7,6 +7,7 @@ from ottla.log.deletion import DelayedDeletions
 from ottla.log.index_cache import IndexCache
 from ottla.log.log_metrics import LogMetrics
 from ottla.log.producer_config import ProducerStateManagerConfig
+from ottla.log.shortage_reports import ShortageReports
 from ottla.runtime.port import Runtime
 
 
@@ -23,6 +24,9 @@ class LogContext:
     on_disk_failure: Callable[[str, OSError], None] = lambda _directory, _error: None
     """Called with the data directory and the error, before the failing call raises KafkaStorageError."""
     deletions: DelayedDeletions = field(init=False)
+    shortages: ShortageReports = field(init=False)
 
     def __post_init__(self) -> None:
+        """The reports of all logs share their bound."""
         object.__setattr__(self, "deletions", DelayedDeletions(self.runtime.clock.monotonic_ms))
+        object.__setattr__(self, "shortages", ShortageReports(self.runtime.clock))

@@ -1,17 +1,22 @@
 """Bringing a log to the disk, away from the reactor.
 
-On the reactor: decide which segments, write their indexes out. In a thread: fsync. On the reactor again: move the
-recovery point, unless the log was truncated or closed meanwhile.
+On the reactor: decide which segments, write their indexes out. In a thread: fsync. On the reactor again: close the
+indexes, and move the recovery point, unless the log was truncated or closed meanwhile.
 """
 
 from collections.abc import Awaitable
 from time import perf_counter_ns
+from typing import Final
 
 from ottla.log.disk_guard import DiskGuard
 from ottla.log.local_log import LocalLog
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.segment import LogSegment
 from ottla.log.shared_flush import SharedFlush
+from ottla.runtime.shortage import is_shortage
+
+SHORTAGE_WAIT_MS: Final = 100
+SHORTAGE_TRIES: Final = 50
 
 
 class LogFlusher:
@@ -47,6 +52,20 @@ class LogFlusher:
         self._truncations += 1
 
     async def _flush_to(self, end_offset: int) -> None:
+        """Flush, and wait a while for open files where there are none to be had."""
+        tries_left = SHORTAGE_TRIES
+        while True:
+            try:
+                await self._try_flush(end_offset)
+            except OSError as error:
+                tries_left -= 1
+                if not is_shortage(error) or not tries_left:
+                    raise self._disk.failed("flushing", error) from error
+                await self._runtime.sleep_ms(SHORTAGE_WAIT_MS)
+            else:
+                return
+
+    async def _try_flush(self, end_offset: int) -> None:
         self._disk.check()
         local, files, producer_state = self._local, self._runtime.files, self._producer_state
         recovery_point, truncations, directory = local.recovery_point, self._truncations, local.directory
@@ -69,24 +88,23 @@ class LogFlusher:
         try:
             started_ns = perf_counter_ns()
             for segment in segments:
-                segment.write_out_indexes()
+                segment.begin_sync()
             await self._runtime.blocking(sync)
             self._flush_time_us.record((perf_counter_ns() - started_ns) // 1000)
-        except OSError as error:
+        except OSError:
             self._disk.check()  # closed by a failure elsewhere in the directory: nobody may take it for flushed
             if local.is_closed:
                 return  # its files went away under the flush, on purpose
-            if local.directory != directory or any(
-                local.segments.floor(one.base_offset) is not one for one in segments
-            ):
-                # A renamed directory or a deleted segment: look again at what the log is now.
-                self._unsynced_snapshots = snapshots + self._unsynced_snapshots
-                self._unsynced_sealed += [one for one in sealed if local.segments.floor(one.base_offset) is one]
-                await self._flush_to(min(end_offset, local.log_end_offset))
-                return
-            raise self._disk.failed("flushing", error) from error
-        for segment in sealed:
-            segment.release_indexes()
+            self._unsynced_snapshots = snapshots + self._unsynced_snapshots
+            self._unsynced_sealed += [one for one in sealed if local.segments.floor(one.base_offset) is one]
+            if local.directory == directory and all(local.segments.floor(one.base_offset) is one for one in segments):
+                raise
+            # A renamed directory or a deleted segment: look again at what the log is now.
+            await self._try_flush(min(end_offset, local.log_end_offset))
+            return
+        finally:
+            for segment in segments:
+                segment.end_sync()
         if self._truncations == truncations and end_offset > local.recovery_point:
             local.recovery_point = end_offset
             local.last_flush_ms = self._runtime.clock.monotonic_ms()

@@ -4,6 +4,7 @@ Life: *active* (appended to) → *inactive* (sealed by a roll) → deleted, or r
 what the files are called meanwhile: nothing, ``.cleaned``, ``.swap`` or ``.deleted``.
 """
 
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
@@ -13,6 +14,7 @@ from ottla.config.topic import LogConfig
 from ottla.log import names
 from ottla.log.batch_search import BatchPosition, find_batch, indexed_start
 from ottla.log.index_cache import IndexCache
+from ottla.log.index_file import IndexFile
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.time_index import TimeIndex, TimestampOffset
 from ottla.log.txn_index import TransactionIndex
@@ -80,13 +82,17 @@ class LogSegment:
         jitter_ms: int = 0,
         index_cache: IndexCache | None = None,
     ) -> "LogSegment":
-        """Open a segment that will be appended to; a new one is preallocated if the topic says so."""
+        """Make a segment that will be appended to, preallocated if the topic says so; none of its files, or all."""
         segment = cls(
             files, clock, directory, base_offset, config, suffix=suffix, jitter_ms=jitter_ms, index_cache=index_cache
         )
-        if config.preallocate and segment.size == 0:
-            segment.log_file.truncate(config.segment_bytes)
-        segment.activate()
+        try:
+            if config.preallocate and segment.size == 0:
+                segment.log_file.truncate(config.segment_bytes)
+            segment.activate()
+        except OSError:
+            segment.take_back()
+            raise
         return segment
 
     def activate(self) -> None:
@@ -152,11 +158,16 @@ class LogSegment:
         )
 
     def become_inactive(self) -> None:
-        """Seal after the last append: the largest timestamp into the time index, files cut to what is used."""
+        """Seal after the last append: the largest timestamp into the time index, files cut to what is used.
+
+        After an OSError the segment is still active.
+        """
         self.time_index.maybe_append(*self.max_timestamp_and_offset)
-        self.offset_index.seal()
-        self.time_index.seal()
         self._trim()
+        for index in (self.offset_index, self.time_index):
+            index.write_out()
+        self.offset_index.seal()  # from here on nothing can fail
+        self.time_index.seal()
 
     def truncate_to(self, offset: int) -> int:
         """Drop every batch that holds ``offset`` or a later one; returns the bytes dropped."""
@@ -301,26 +312,37 @@ class LogSegment:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def write_out_indexes(self) -> None:
-        """Bring the index files up to date; first half of a flush, on the reactor."""
+        """Bring the index files up to date."""
         self.offset_index.write_out()
         self.time_index.write_out()
 
+    def begin_sync(self) -> None:
+        """Bring the index files up to date and open those that must be synced; on the reactor."""
+        self.write_out_indexes()
+        for file in self._index_files():
+            file.begin_sync()
+
     def sync(self) -> None:
-        """Make all files durable; second half of a flush, away from the reactor."""
+        """Make all files durable, between ``begin_sync`` and ``end_sync``; away from the reactor."""
         self.log_file.sync()
-        self.offset_index.sync()
-        self.time_index.sync()
-        self.txn_index.sync()
+        for file in self._index_files():
+            file.sync()
+
+    def end_sync(self) -> None:
+        """Close what ``begin_sync`` has opened, whether the sync worked or not; on the reactor again."""
+        for file in self._index_files():
+            file.end_sync()
 
     def flush(self) -> None:
-        """Both halves at once."""
-        self.write_out_indexes()
-        self.sync()
+        """All three at once."""
+        try:
+            self.begin_sync()
+            self.sync()
+        finally:
+            self.end_sync()
 
-    def release_indexes(self) -> None:
-        """Close the index files of a sealed and synced segment; readers load what they need into memory."""
-        self.offset_index.release()
-        self.time_index.release()
+    def _index_files(self) -> tuple[IndexFile, IndexFile, IndexFile]:
+        return self.offset_index.file, self.time_index.file, self.txn_index.file
 
     def close(self) -> None:
         """Write the last time index entry, trim and let go of the files."""
@@ -344,16 +366,16 @@ class LogSegment:
         log_path = self._path(names.log_file_name)
         self.suffix = suffix
         self._files.rename(log_path, self._path(names.log_file_name))
-        self.offset_index.rename(self._path(names.offset_index_file_name))
-        self.time_index.rename(self._path(names.time_index_file_name))
-        self.txn_index.rename(self._path(names.txn_index_file_name))
+        self.offset_index.file.rename(self._path(names.offset_index_file_name))
+        self.time_index.file.rename(self._path(names.time_index_file_name))
+        self.txn_index.file.rename(self._path(names.txn_index_file_name))
 
     def move_to(self, directory: str) -> None:
         """Follow the directory, which was renamed."""
         self.directory = directory
-        self.offset_index.path = self._path(names.offset_index_file_name)
-        self.time_index.path = self._path(names.time_index_file_name)
-        self.txn_index.path = self._path(names.txn_index_file_name)
+        self.offset_index.file.path = self._path(names.offset_index_file_name)
+        self.time_index.file.path = self._path(names.time_index_file_name)
+        self.txn_index.file.path = self._path(names.txn_index_file_name)
 
     def delete_files(self) -> None:
         """Remove all files from the disk; what is gone already is fine."""
@@ -364,6 +386,16 @@ class LogSegment:
         path = self._path(names.log_file_name)
         if self._files.exists(path):
             self._files.remove(path)
+
+    def take_back(self) -> None:
+        """Remove a segment that did not come to be part of its log.
+
+        Were its file left behind, a restart would let the log end where it begins: what fails here is the disk.
+        """
+        try:
+            self.delete_files()
+        except OSError as error:
+            raise OSError(errno.EIO, f"{self} could not be removed again: {error}") from error
 
     def _trim(self) -> None:
         if self.log_file.size() != self.size:

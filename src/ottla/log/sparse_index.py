@@ -13,7 +13,8 @@ from struct import Struct
 from typing import ClassVar, Literal
 
 from ottla.log.index_cache import IndexCache
-from ottla.runtime.port import File, Files
+from ottla.log.index_file import IndexFile
+from ottla.runtime.port import Files
 
 _MEMORY_BYTES_AN_ENTRY = 12
 
@@ -27,16 +28,21 @@ class SparseIndex(ABC):
 
     def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int, cache: IndexCache) -> None:
         """Nothing is read before it is needed; a missing file is an empty index."""
-        self.path = path
+        self.file = IndexFile(files, path)
         self.base_offset = base_offset
         self.max_entries = max_bytes // self.ENTRY.size
-        self._files = files
         self._cache = cache
-        self._file: File | None = None
         self._keys: array[int] | None = None
         self._values: array[int] = array("I")
         self._written_entries = 0
+        self._file_is_exact = True
+        """Whether the file is there and ends with the last entry; known once it was read."""
         self._active = False
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return self.file.path
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
@@ -77,10 +83,8 @@ class SparseIndex(ABC):
         return keys
 
     def _load(self) -> "array[int]":
-        try:
-            data = self._files.read(self.path)
-        except FileNotFoundError:
-            data = b""
+        content = self.file.read()
+        data = content or b""
         entry_bytes = self.ENTRY.size
         data = data[: len(data) // entry_bytes * entry_bytes]
         if not any(data[-entry_bytes:]):
@@ -88,6 +92,7 @@ class SparseIndex(ABC):
             data = data[: -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes]
         self._keys, self._values = self._decode(data)
         self._written_entries = len(self._keys)
+        self._file_is_exact = content is not None and len(content) == self._written_entries * entry_bytes
         if not self._active:
             self._cache.admit(self, self._memory_bytes)
         return self._keys
@@ -99,27 +104,15 @@ class SparseIndex(ABC):
     def _last_entries(self, count: int) -> list[tuple[int, int]]:
         """The last ``count`` entries. Of an index that is not in memory only these are read, not the whole file."""
         if self._keys is None:
-            data = self._read_tail(count)
+            data = self.file.read_tail(self.ENTRY.size, count)
             if any(data[-self.ENTRY.size :]):
                 return [(key, value) for key, value in self.ENTRY.iter_unpack(data)]
         keys = self._entries()
         return list(zip(keys[-count:], self._values[-count:], strict=True))
 
-    def _read_tail(self, count: int) -> bytes:
-        try:
-            file = self._files.open(self.path, read_only=True)
-        except FileNotFoundError:
-            return b""
-        try:
-            end = file.size() // self.ENTRY.size * self.ENTRY.size
-            start = max(end - count * self.ENTRY.size, 0)
-            return file.pread(end - start, start)
-        finally:
-            file.close()
-
     def _length_damage(self) -> str | None:
         """What is wrong with the length of the file."""
-        odd_bytes = self._files.size(self.path) % self.ENTRY.size
+        odd_bytes = self.file.size() % self.ENTRY.size
         if not odd_bytes:
             return None
         return f"{odd_bytes} bytes of {self.path} are not a whole entry of {self.ENTRY.size}"
@@ -143,24 +136,16 @@ class SparseIndex(ABC):
             self._entries()
 
     def seal(self) -> None:
-        """Write everything out and hand the entries to the cache: no appends follow.
-
-        The file stays open until ``release``, because a sync still follows, in a thread.
-        """
+        """Write everything out and hand the entries to the cache: no appends follow."""
         if self._active:
             self.write_out()
             self._active = False
             self._cache.admit(self, self._memory_bytes)
 
-    def release(self) -> None:
-        """Close the file of a sealed index; what was written to it has been synced."""
-        if not self._active:
-            self._close_file()
-
     def reset(self) -> None:
         """Drop every entry, in memory and in the file, so that it can be rebuilt."""
         self._keys, self._values = array(self.KEY_TYPE), array("I")
-        self._truncate_file(0)
+        self._cut_file(0)
         self.activate()
 
     def _truncate_slots(self, count: int) -> None:
@@ -168,26 +153,24 @@ class SparseIndex(ABC):
         keys = self._entries()
         del keys[count:]
         del self._values[count:]
-        self.write_out()
-        self._truncate_file(count)
+        with self.file.held():
+            self.write_out()
+            self._cut_file(count)
 
-    def _truncate_file(self, entries: int) -> None:
-        self._open_file().truncate(entries * self.ENTRY.size)
+    def _cut_file(self, entries: int) -> None:
+        self.file.truncate(entries * self.ENTRY.size)
         self._written_entries = entries
+        self._file_is_exact = True
 
     def write_out(self) -> None:
-        """Bring the file up to date with memory; it is durable after ``sync``. The file exists afterwards."""
-        file = self._open_file()
+        """Bring the file up to date with memory; it is durable after a sync. A file of entries in memory exists."""
+        if not self._file_is_exact:  # missing, or preallocated
+            self._cut_file(self._written_entries)
         written, keys = self._written_entries, self._keys
         if keys is not None and len(keys) > written:
             data = b"".join(map(self.ENTRY.pack, keys[written:], self._values[written:]))
-            file.pwrite(data, written * self.ENTRY.size)
+            self.file.write(data, written * self.ENTRY.size)
             self._written_entries = len(keys)
-
-    def sync(self) -> None:
-        """Make what was written out durable. An index without an open file has nothing unsynced."""
-        if self._file is not None:
-            self._file.sync()
 
     def close(self) -> None:
         """Write out and let go of everything."""
@@ -196,35 +179,14 @@ class SparseIndex(ABC):
 
     def close_handlers(self) -> None:
         """Let go without writing, for a disk that has failed."""
-        self._close_file()
+        self.file.close()
         self._cache.discard(self)
         self.unload()
-
-    def rename(self, path: str) -> None:
-        """Follow the segment to another name; a missing file stays missing."""
-        if self._files.exists(self.path):
-            self._files.rename(self.path, path)
-        self.path = path
 
     def remove(self) -> None:
         """Delete the file, if it is there."""
         self.close_handlers()
-        if self._files.exists(self.path):
-            self._files.remove(self.path)
-
-    def _open_file(self) -> File:
-        if self._file is None:
-            self._file = self._files.open(self.path, create=True)
-            # A loaded index knows its length; whatever lies behind is an unused preallocated tail.
-            written_bytes = self._written_entries * self.ENTRY.size
-            if self._keys is not None and self._file.size() > written_bytes:
-                self._file.truncate(written_bytes)
-        return self._file
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self.file.remove()
 
 
 def big_endian_words(data: bytes) -> "array[int]":

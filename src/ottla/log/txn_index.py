@@ -7,7 +7,8 @@ segments have none, so the file appears with the first entry.
 from struct import Struct
 from typing import NamedTuple
 
-from ottla.runtime.port import File, Files
+from ottla.log.index_file import IndexFile
+from ottla.runtime.port import Files
 
 _ENTRY = Struct(">hqqqq")
 _VERSION = 0
@@ -26,10 +27,8 @@ class TransactionIndex:
     """Aborted transactions of a segment, in the order of their markers. Few, so they stay in the file."""
 
     def __init__(self, files: Files, path: str, base_offset: int) -> None:
-        self.path = path
-        self._files = files
+        self.file = IndexFile(files, path)
         self._base_offset = base_offset
-        self._file: File | None = None
         self._entries: list[AbortedTxn] | None = None
 
     def entries(self) -> list[AbortedTxn]:
@@ -39,19 +38,16 @@ class TransactionIndex:
         return self._entries
 
     def _read(self) -> list[AbortedTxn]:
-        try:
-            data = self._files.read(self.path)
-        except FileNotFoundError:
-            return []
+        data = self.file.read() or b""
         whole_bytes = len(data) // _ENTRY.size * _ENTRY.size
         unpacked = _ENTRY.iter_unpack(data[:whole_bytes])
         return [AbortedTxn(*fields) for version, *fields in unpacked if version == _VERSION]
 
     def damage(self) -> str | None:
         """What is wrong with the file at first sight; None if nothing is."""
-        if not self._files.exists(self.path):
+        if not self.file.exists():
             return None
-        size = self._files.size(self.path)
+        size = self.file.size()
         if size != len(self.entries()) * _ENTRY.size:
             return f"{size} bytes are not {len(self.entries())} entries of {_ENTRY.size}"
         for txn in self.entries():
@@ -60,10 +56,10 @@ class TransactionIndex:
         return None
 
     def append(self, txn: AbortedTxn) -> None:
-        """Write an entry; it is durable after ``sync``."""
+        """Write an entry; it is durable after a sync."""
         entries = self.entries()
         assert not entries or txn.last_offset > entries[-1].last_offset, f"{txn} is not after {entries[-1]}"
-        self._open().pwrite(_ENTRY.pack(_VERSION, *txn), len(entries) * _ENTRY.size)
+        self.file.write(_ENTRY.pack(_VERSION, *txn), len(entries) * _ENTRY.size)
         entries.append(txn)
 
     def collect_aborted(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTxn], bool]:
@@ -82,39 +78,20 @@ class TransactionIndex:
         keep = sum(txn.last_offset < offset for txn in entries)
         if keep < len(entries):
             del entries[keep:]
-            self._open().truncate(keep * _ENTRY.size)
+            self.file.truncate(keep * _ENTRY.size)
 
     def reset(self) -> None:
         """Drop every entry so that it can be rebuilt."""
         self._entries = []
-        if self._files.exists(self.path):
-            self._open().truncate(0)
-
-    def sync(self) -> None:
-        """Make what was appended durable."""
-        if self._file is not None:
-            self._file.sync()
+        if self.file.exists():
+            self.file.truncate(0)
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Let go of everything."""
+        self.file.close()
         self._entries = None
-
-    def rename(self, path: str) -> None:
-        """Follow the segment to another name; a missing file stays missing."""
-        if self._files.exists(self.path):
-            self._files.rename(self.path, path)
-        self.path = path
 
     def remove(self) -> None:
         """Delete the file, if it is there."""
         self.close()
-        if self._files.exists(self.path):
-            self._files.remove(self.path)
-
-    def _open(self) -> File:
-        if self._file is None:
-            self._file = self._files.open(self.path, create=True)
-        return self._file
+        self.file.remove()

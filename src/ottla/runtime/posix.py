@@ -6,14 +6,27 @@ import os
 import shutil
 
 from ottla.runtime.port import Buffer
+from ottla.runtime.shortage import is_shortage
 
 _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 def _sync(descriptor: int) -> None:
-    """Fsync; on macOS also empty the drive's own cache, which its fsync does not."""
+    """Fsync; on macOS also empty the drive's own cache, which its fsync does not.
+
+    The kernel tells of a failed write once, and another try would find nothing wrong: so want of memory is EIO here.
+    """
     if descriptor < 0:  # closed; Python would raise ValueError for that, here alone
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    try:
+        _sync_all(descriptor)
+    except OSError as error:
+        if is_shortage(error):
+            raise OSError(errno.EIO, f"fsync failed: {error.strerror}") from error
+        raise
+
+
+def _sync_all(descriptor: int) -> None:
     if _FULL_FSYNC is None:
         os.fsync(descriptor)
         return
