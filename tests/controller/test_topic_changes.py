@@ -161,7 +161,7 @@ def grow(
 ) -> ControllerResult[CreatePartitionsResponse]:
     assigned = None if assignments is None else [CreatePartitionsAssignment(broker_ids=ids) for ids in assignments]
     request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count, assignments=assigned)])
-    return create_partitions(image, CONTEXT, request, Random(1))
+    return create_partitions(image, SETTINGS, CONTEXT, request, Random(1))
 
 
 def test_a_topic_grows() -> None:
@@ -177,7 +177,7 @@ def test_validating_growth_changes_nothing() -> None:
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name="a", count=2, assignments=None)], validate_only=True
     )
-    result = create_partitions(IMAGE, CONTEXT, request, Random(1))
+    result = create_partitions(IMAGE, SETTINGS, CONTEXT, request, Random(1))
     assert (list(result.records), result.response.results[0].error_code) == ([], 0)
 
 
@@ -221,7 +221,7 @@ def test_growth_that_cannot_be_says_why(
 
 def test_a_topic_asked_for_twice_does_not_grow() -> None:
     topics = [CreatePartitionsTopic(name="a", count=count, assignments=None) for count in (2, 3)]
-    result = create_partitions(IMAGE, CONTEXT, CreatePartitionsRequest(topics=topics), Random(1))
+    result = create_partitions(IMAGE, SETTINGS, CONTEXT, CreatePartitionsRequest(topics=topics), Random(1))
     assert [(one.name, one.error_message) for one in result.response.results] == [("a", "Duplicate topic name.")]
 
 

@@ -103,7 +103,7 @@ def test_remaining_logs_count_down() -> None:
         (manager.remaining_logs[A], manager.remaining_logs.get(B, -1))
     )
     run(manager.start())
-    assert seen == [(1, -1), (0, -1), (0, 1), (0, 0)]
+    assert seen == [(1, 2), (0, 2), (0, 1), (0, 0)]
     assert manager.remaining_logs == {A: 0, B: 0}
 
 

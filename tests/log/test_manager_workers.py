@@ -14,7 +14,7 @@ from ottla.config.topic import LogConfig
 from ottla.log import log_startup
 from ottla.log.manager import LogManager
 from ottla.log.producer_config import ProducerStateManagerConfig
-from ottla.log.recovery import RecoveredLog, RecoveryTask, recover_logs, share_out, unflushed_bytes
+from ottla.log.recovery import RecoveredLog, RecoveryTask, record_files, recover_logs, share_out, unflushed_bytes
 from ottla.runtime.live import AsyncioRuntime
 from tests.log.log_machine import T0, T1, T2, A, Machine, append, batch
 from tests.sim.crash_files import CrashPolicy
@@ -43,7 +43,8 @@ def test_only_segments_behind_the_recovery_point_count_as_work() -> None:
     sizes = [segment.size for segment in log.segments.values()]
     expected = [sum(sizes), sum(sizes[1:]), sizes[2], sizes[2]]
     machine.write(f"{A}/topic-0/notes.log", b"not a segment")
-    assert [unflushed_bytes(machine.files, log.directory, point) for point in (0, 1, 2, 9)] == expected
+    segments = record_files(machine.files, log.directory)
+    assert [unflushed_bytes(machine.files, log.directory, segments, point) for point in (0, 1, 2, 9)] == expected
 
 
 def test_a_worker_brings_its_log_lines_and_leaves_logging_as_it_was(caplog: pytest.LogCaptureFixture) -> None:

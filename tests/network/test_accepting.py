@@ -11,6 +11,8 @@ from ottla.network.acceptor import CONNECTION_QUEUE_SIZE, Acceptor, plain_addres
 from ottla.network.config import ListenerConfig, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas
 from ottla.network.listener import Listener
+from ottla.runtime.inline import ManualClock
+from ottla.runtime.open_files import OpenFiles
 from tests.network.server_harness import Client, Server
 
 
@@ -221,19 +223,19 @@ def test_a_port_that_is_taken_is_told_at_once() -> None:
             Endpoint("X", "127.0.0.1", server.port()), ListenerConfig(), is_privileged=False, max_idle_ms=1
         )
         with pytest.raises(OSError, match=f"failed to bind to 127.0.0.1:{server.port()}"):
-            Acceptor(listener, SocketServerConfig(), ConnectionQuotas())
+            Acceptor(listener, SocketServerConfig(), ConnectionQuotas(), OpenFiles(ManualClock()))
 
 
 def test_only_plaintext_is_served_yet() -> None:
     endpoint = Endpoint("X", "127.0.0.1", 0, SecurityProtocol.SSL)
     listener = Listener(endpoint, ListenerConfig(), is_privileged=False, max_idle_ms=1)
     with pytest.raises(InvalidConfigError, match="SSL"):
-        Acceptor(listener, SocketServerConfig(), ConnectionQuotas())
+        Acceptor(listener, SocketServerConfig(), ConnectionQuotas(), OpenFiles(ManualClock()))
 
 
 def test_no_host_listens_everywhere() -> None:
     listener = Listener(Endpoint("X", None, 0), ListenerConfig(), is_privileged=False, max_idle_ms=1)
-    acceptor = Acceptor(listener, SocketServerConfig(), ConnectionQuotas())
+    acceptor = Acceptor(listener, SocketServerConfig(), ConnectionQuotas(), OpenFiles(ManualClock()))
     try:
         with pytest.raises(ConnectionRefusedError):
             Client(acceptor.port)

@@ -7,6 +7,7 @@ from ottla.common.error_code import ErrorCode
 from ottla.common.errors import ApiError, KafkaError
 from ottla.controller.assignments import assigned_partition, placed_partitions
 from ottla.controller.cluster import usable_brokers
+from ottla.controller.own_partitions import OwnPartitions
 from ottla.controller.placement import place
 from ottla.controller.result import (
     MAX_RECORDS_PER_USER_OP,
@@ -15,7 +16,7 @@ from ottla.controller.result import (
     excessively_large,
     message_of,
 )
-from ottla.controller.settings import ControllerRequestContext
+from ottla.controller.settings import ControllerRequestContext, ControllerSettings
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.image_writer_options import ImageWriterOptions
 from ottla.metadata.records import MetadataRecord
@@ -31,9 +32,14 @@ if TYPE_CHECKING:
 
 
 def create_partitions(
-    image: MetadataImage, context: ControllerRequestContext, request: CreatePartitionsRequest, rng: "Random"
+    image: MetadataImage,
+    settings: ControllerSettings,
+    context: ControllerRequestContext,
+    request: CreatePartitionsRequest,
+    rng: "Random",
 ) -> ControllerResult[CreatePartitionsResponse]:
     """More partitions for each topic asked for, or its error."""
+    own_partitions = OwnPartitions(settings)
     counts = Counter(topic.name for topic in request.topics)
     records: list[MetadataRecord] = []
     results = []
@@ -42,7 +48,9 @@ def create_partitions(
             continue
         result = CreatePartitionsTopicResult(name=topic.name)
         try:
-            records += _create_partitions(image, context, topic, rng)
+            new_records = _create_partitions(image, context, topic, rng)
+            own_partitions.add(new_records)
+            records += new_records
         except KafkaError as failure:
             result.error_code, result.error_message = failure.code, message_of(failure)
         results.append(result)
@@ -54,6 +62,8 @@ def create_partitions(
         if count > 1
     ]
     check_record_count(records)
+    if not request.validate_only:
+        own_partitions.promise()
     return ControllerResult(() if request.validate_only else records, CreatePartitionsResponse(results=results))
 
 

@@ -117,7 +117,9 @@ class QuorumController:
     ) -> Completion[CreatePartitionsResponse]:
         """CreatePartitions."""
         rng = self._runtime.rng
-        return self._write("createPartitions", lambda image: create_partitions(image, context, request, rng))
+        return self._write(
+            "createPartitions", lambda image: create_partitions(image, self._settings, context, request, rng)
+        )
 
     def elect_leaders(
         self, _context: ControllerRequestContext, request: ElectLeadersRequest

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ottla.config.broker_keys import BROKER_CONFIG
 from ottla.config.topic import LogConfig
 from ottla.config.values import ConfigValue
-from ottla.controller.policies import AlterConfigPolicy, CreateTopicPolicy
+from ottla.controller.policies import AlterConfigPolicy, CreateTopicPolicy, PartitionRoom
 from ottla.metadata.image import MetadataImage
 
 
@@ -35,6 +35,7 @@ class ControllerSettings:
     quorum_node_ids: tuple[int, ...] = ()
     create_topic_policy: CreateTopicPolicy | None = None
     alter_config_policy: AlterConfigPolicy | None = None
+    partition_room: PartitionRoom | None = None
     broker_session_timeout_ms: int = 9000
     metadata_max_idle_interval_ms: int = 500
     leader_imbalance_check_interval_ms: int | None = 300_000

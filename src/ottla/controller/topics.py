@@ -12,6 +12,7 @@ from ottla.controller.assignments import assigned_partition, placed_partitions
 from ottla.controller.cluster import usable_brokers
 from ottla.controller.configs import ConfigOperation, OpType, incremental_alter_config
 from ottla.controller.effective_configs import TOPIC, effective_topic_configs
+from ottla.controller.own_partitions import OwnPartitions
 from ottla.controller.placement import place
 from ottla.controller.policies import NewTopic
 from ottla.controller.result import ControllerResult, check_record_count, message_of
@@ -54,6 +55,7 @@ def create_topics(
     duplicates = {name for name, count in Counter(topic.name for topic in request.topics).items() if count > 1}
     situation = Situation(image, settings, context)
     collisions = CollisionIndex(image.topics.by_name)
+    own_partitions = OwnPartitions(settings)
     records: list[MetadataRecord] = []
     results = []
     for topic in request.topics:
@@ -62,6 +64,7 @@ def create_topics(
         try:
             _check_name(image, topic.name, collisions)
             new_records, result = _create_topic(situation, topic, rng)
+            own_partitions.add(new_records)
         except KafkaError as failure:
             logger.info("CreateTopics: %s failed with %s (%s)", topic.name, ErrorCode(failure.code).name, failure)
             results.append(
@@ -75,6 +78,8 @@ def create_topics(
         for name in sorted(duplicates)
     ]
     check_record_count(records)
+    if not request.validate_only:
+        own_partitions.promise()
     return ControllerResult(() if request.validate_only else records, CreateTopicsResponse(topics=results))
 
 

@@ -14,6 +14,7 @@ from ottla.log.meta_properties import (
     write_meta_properties,
 )
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
 
@@ -45,13 +46,15 @@ class DataDirectory:
         """Make, lock and identify the directory.
 
         A disk error or a ``meta.properties`` that is damaged or belongs elsewhere takes this directory alone offline;
-        a lock held by another node raises LogDirLockedError.
+        a lock held by another node raises LogDirLockedError. Want of open files or memory is raised as it is.
         """
         try:
             make_log_dir(self._runtime.files, self.path)
             self._lock = LogDirLock.acquire(self._runtime.files, self.path)
             self._identify(cluster_id, node_id)
         except (OSError, KafkaStorageError) as error:
+            if is_shortage(error):
+                raise
             self.fail(error)
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> None:

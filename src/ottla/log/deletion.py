@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable
 from itertools import count
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaStorageError, ResourceShortageError
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class DelayedDeletions:
 
     def run_due(self) -> int:
         """Carry out what is due; returns how many. A file that cannot be deleted is reported and left to the next
-        start.
+        start, or for want of open files or memory to the next call.
         """
         return self._run_until(self._monotonic_ms())
 
@@ -43,13 +44,18 @@ class DelayedDeletions:
 
     def _run_until(self, monotonic_ms: int) -> int:
         done = 0
+        refused: list[tuple[str, Callable[[], None]]] = []
         while self._queue and self._queue[0][0] <= monotonic_ms:
             _, _, what, delete = heapq.heappop(self._queue)
             try:
                 delete()
             except (OSError, KafkaStorageError) as error:
                 logger.error("Could not delete %s: %s", what, error)
+                if isinstance(error, ResourceShortageError) or is_shortage(error):
+                    refused.append((what, delete))
             else:
                 logger.info("Deleted %s", what)
                 done += 1
+        for what, delete in refused:
+            self.schedule(0, what, delete)
         return done

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.checkpoints import (
     LOG_START_OFFSET_CHECKPOINT,
@@ -19,6 +19,7 @@ from ottla.log.checkpoints import (
 )
 from ottla.log.log import Log
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,10 @@ class _Bounds(NamedTuple):
 
 
 class DirectoryCheckpoints:
-    """See the module. ``logs`` gives the directory's logs, ``on_failure`` hears of a disk that cannot be written."""
+    """See the module. ``logs`` gives the directory's logs, ``on_failure`` hears of a disk that cannot be written.
+
+    ``on_shortage`` hears of a write that was refused because open files or memory were short: the next one may work.
+    """
 
     def __init__(
         self,
@@ -48,12 +52,14 @@ class DirectoryCheckpoints:
         path: str,
         logs: Callable[[], Iterable[Log]],
         on_failure: Callable[[str, OSError], None],
+        on_shortage: Callable[[str], None] = logger.warning,
     ) -> None:
         files = runtime.files
         self._runtime = runtime
         self._path = path
         self._logs = logs
         self._on_failure = on_failure
+        self._on_shortage = on_shortage
         self._recovery_points = OffsetCheckpoint(files, f"{path}/{RECOVERY_POINT_CHECKPOINT}")
         self._log_start_offsets = OffsetCheckpoint(files, f"{path}/{LOG_START_OFFSET_CHECKPOINT}")
         self._high_watermarks = OffsetCheckpoint(files, f"{path}/{REPLICATION_OFFSET_CHECKPOINT}")
@@ -125,6 +131,9 @@ class DirectoryCheckpoints:
             await self._runtime.blocking(lambda: checkpoint.write(offsets))
         except OSError as error:
             message = f"Disk error while writing {checkpoint.path}: {error}"
+            if is_shortage(error):
+                self._on_shortage(message)
+                raise ResourceShortageError(message) from error
             logger.error(message)
             self._on_failure(self._path, error)
             raise KafkaStorageError(message) from error

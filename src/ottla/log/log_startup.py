@@ -22,11 +22,14 @@ from ottla.log.recovery import (
     WORKER_BYTES_MIN,
     RecoveredLog,
     RecoveryTask,
+    record_files,
     recover_logs,
     recovering,
     share_out,
     unflushed_bytes,
 )
+from ottla.runtime.open_files import OpenFiles
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,7 @@ class LogStartup:
         topic_config: Callable[[str], LogConfig],
         recovery_threads: int,
         checkpoints: Mapping[str, DirectoryCheckpoints],
+        open_files: OpenFiles,
         *,
         on_loaded: Callable[[Log], None],
         on_deleted: Callable[[str, LogConfig], None],
@@ -59,26 +63,48 @@ class LogStartup:
         self._topic_config = topic_config
         self._recovery_threads = recovery_threads
         self._checkpoints = checkpoints
+        self._open_files = open_files
         self._on_loaded = on_loaded
         self._on_deleted = on_deleted
 
     async def load(self, directories: list[DataDirectory]) -> None:
-        """Load every online directory; KafkaStorageError for what no operator can have meant, such as one log twice."""
+        """Load every online directory; KafkaStorageError for what no operator can have meant, such as one log twice.
+
+        ResourceShortageError if there are more segments than files can be opened; then nothing is touched.
+        """
         started_ms = self._runtime.clock.monotonic_ms()
         online = [directory for directory in directories if directory.is_online]
         logger.info("Loading logs from log dirs %s", ", ".join(directory.path for directory in online))
-        totals = await _all([self._runtime.spawn(self._load_directory(directory)) for directory in online])
+        found = {directory: tasks for directory in online if (tasks := self._find(directory)) is not None}
+        segments = sum(task.segments for tasks in found.values() for task in tasks)
+        self._open_files.require_for_start(segments)
+        try:
+            totals = await _all(
+                [self._runtime.spawn(self._load_directory(directory, tasks)) for directory, tasks in found.items()]
+            )
+        except OSError as error:
+            logger.error("Error while loading the logs: %s", error)
+            raise self._open_files.too_few_for(segments) from error
         logger.info(
             "Loaded %d logs in %dms. Recovery complete.",
             sum(totals),
             self._runtime.clock.monotonic_ms() - started_ms,
         )
 
-    async def _load_directory(self, directory: DataDirectory) -> int:
+    def _find(self, directory: DataDirectory) -> list[RecoveryTask] | None:
+        """The logs of a directory; None if its disk fails."""
+        try:
+            tasks = self._tasks(directory, directory.partition_directories())
+        except OSError as error:
+            self._failed(directory, error)
+            return None
+        self.remaining_logs[directory.path] = len(tasks)
+        return tasks
+
+    async def _load_directory(self, directory: DataDirectory, tasks: list[RecoveryTask]) -> int:
+        """Load these logs; an OSError is want of open files or memory."""
         try:
             clean = directory.clean_shutdown.delete()
-            tasks = self._tasks(directory, directory.partition_directories())
-            self.remaining_logs[directory.path] = len(tasks)
             if not tasks:
                 logger.info("No logs found to be loaded in %s", directory.path)
             elif clean:
@@ -94,12 +120,17 @@ class LogStartup:
                 )
                 await self._recover_all(directory, tasks)
         except OSError as error:
-            logger.error("Error while loading log dir %s: %s", directory.path, error)
-            self.remaining_logs[directory.path] = 0
-            directory.fail(error)
+            self._failed(directory, error)
             return 0
         directory.is_loaded = True
         return len(tasks)
+
+    def _failed(self, directory: DataDirectory, error: OSError) -> None:
+        if is_shortage(error):
+            raise error
+        logger.error("Error while loading log dir %s: %s", directory.path, error)
+        self.remaining_logs[directory.path] = 0
+        directory.fail(error)
 
     def _tasks(self, directory: DataDirectory, paths: list[str]) -> list[RecoveryTask]:
         checkpointed = self._checkpoints[directory.path].read()
@@ -113,6 +144,7 @@ class LogStartup:
             if names.is_stray_dir(path):
                 strays.append(path.rpartition("/")[2])
                 continue
+            segments = record_files(self._runtime.files, path)
             recovery_point = None
             if checkpointed.recovery_points is not None:
                 recovery_point = checkpointed.recovery_points.get(partition, 0)
@@ -125,7 +157,8 @@ class LogStartup:
                     checkpointed.log_start_offsets.get(partition, 0),
                     recovery_point,
                     checkpointed.high_watermarks.get(partition, 0),
-                    unflushed_bytes(self._runtime.files, path, recovery_point or 0),
+                    unflushed_bytes(self._runtime.files, path, segments, recovery_point or 0),
+                    len(segments),
                 )
             )
         if strays:

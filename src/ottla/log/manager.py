@@ -6,9 +6,11 @@ directory whose disk fails goes offline with its logs; the rest goes on.
 """
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.config.broker import BrokerLogConfig
@@ -25,9 +27,13 @@ from ottla.log.log_metrics import LogMetrics
 from ottla.log.log_removal import LogRemoval, Swap
 from ottla.log.log_startup import LogStartup
 from ottla.log.producer_config import ProducerStateManagerConfig
+from ottla.runtime.open_files import RAISE_THE_LIMIT, OpenFiles
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
+
+FLUSHES_AT_A_TIME: Final = 16
 
 
 class LogManager:
@@ -43,6 +49,7 @@ class LogManager:
         node_id: int | None = None,
         on_directory_failure: Callable[[str], None] = lambda _path: None,
         metrics: LogMetrics | None = None,
+        open_files: OpenFiles | None = None,
     ) -> None:
         """``topic_overrides`` gives a topic's own configuration; ``on_directory_failure`` hears of each offline
         directory.
@@ -63,6 +70,7 @@ class LogManager:
             on_disk_failure=self.handle_directory_failure,
         )
         self._runtime = runtime
+        self._open_files = open_files or OpenFiles(runtime.clock)
         self._topic_overrides = topic_overrides
         self._topic_defaults = config.topic_defaults()
         self._identity = (cluster_id, node_id)
@@ -81,12 +89,19 @@ class LogManager:
             self.topic_config,
             config.num_recovery_threads_per_data_dir,
             self._checkpoints,
+            self._open_files,
             on_loaded=self._on_loaded,
             on_deleted=self._removal.schedule_directory,
         )
 
     def _checkpoints_of(self, path: str) -> DirectoryCheckpoints:
-        return DirectoryCheckpoints(self._runtime, path, lambda: self._logs_in(path), self.handle_directory_failure)
+        return DirectoryCheckpoints(
+            self._runtime,
+            path,
+            lambda: self._logs_in(path),
+            self.handle_directory_failure,
+            self.context.shortages.report,
+        )
 
     # -- start and stop -----------------------------------------------------------------------------------------------
 
@@ -100,6 +115,10 @@ class LogManager:
         try:
             self.directories.open(*self._identity)
             self.directories.require_online()
+        except OSError as error:
+            self.directories.close()
+            message = f"The log directories could not be opened: {error}. {RAISE_THE_LIMIT}."
+            raise ResourceShortageError(message) from error
         except BaseException:
             self.directories.close()
             raise
@@ -107,7 +126,7 @@ class LogManager:
     async def load(self) -> None:
         """Load and recover every log, each with its topic's configuration; KafkaStorageError if no directory is left.
 
-        Unlocks the directories if it fails.
+        ResourceShortageError if the limit of open files is too low for them. Unlocks the directories if it fails.
         """
         try:
             await self._startup.load(self.directories.online)
@@ -209,8 +228,13 @@ class LogManager:
                     self.context, f"{parent.path}/{name}", config, topic_partition=topic_partition, clean_shutdown=True
                 )
             except OSError as error:
+                message = f"Error while creating log for {topic_partition} in {parent.path}"
+                if is_shortage(error):
+                    self.context.shortages.report(f"{message}: {error}")
+                    raise ResourceShortageError(f"{message}: {error}") from error
                 self.handle_directory_failure(parent.path, error)
-                raise KafkaStorageError(f"Error while creating log for {topic_partition} in {parent.path}") from error
+                raise KafkaStorageError(message) from error
+            self._open_files.opened_partition()
             logs[topic_partition] = log
             logger.info("Created log for partition %s in %s", topic_partition, log.directory)
         if topic_id is not None:
@@ -312,18 +336,17 @@ class LogManager:
     # -- durability and retention -------------------------------------------------------------------------------------
 
     async def flush(self, logs: Iterable[Log]) -> None:
-        """Bring these logs to the disk, several at the same time; a disk that fails takes its directory offline."""
-        flushes: list[Awaitable[None]] = []
+        """Bring these logs to the disk, some at the same time; a disk that fails takes its directory offline."""
+        flushes: deque[Awaitable[None]] = deque()
         for log in logs:
             try:
                 flushes.append(log.flush())
             except KafkaStorageError as error:  # another log of its directory has just found out
                 logger.error("Error while flushing: %s", error)
-        for flush in flushes:
-            try:
-                await flush
-            except KafkaStorageError as error:
-                logger.error("Error while flushing: %s", error)
+            if len(flushes) >= FLUSHES_AT_A_TIME:  # each has index files open meanwhile
+                await _settled(flushes.popleft())
+        while flushes:
+            await _settled(flushes.popleft())
 
     async def flush_dirty_logs(self) -> None:
         """Flush the logs whose topics ask for it by time (``flush.ms``)."""
@@ -406,3 +429,10 @@ class LogManager:
 
     def _logs_in(self, path: str) -> list[Log]:
         return [log for log in self._all_logs() if log.data_directory == path]
+
+
+async def _settled(flush: Awaitable[None]) -> None:
+    try:
+        await flush
+    except KafkaStorageError as error:
+        logger.error("Error while flushing: %s", error)

@@ -6,7 +6,7 @@ cleanly. So the scan of gigabytes never holds up the reactor, and several logs a
 
 import logging
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ottla.common.errors import KafkaStorageError
@@ -37,6 +37,7 @@ class RecoveryTask:
     recovery_point: int | None
     high_watermark: int
     unflushed_bytes: int
+    segments: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +64,26 @@ class RecoveryReport:
             logging.getLogger(name).log(level, "%s", message)
 
 
-def unflushed_bytes(files: Files, directory: str, recovery_point: int) -> int:
+def record_files(files: Files, directory: str) -> list[tuple[int, str]]:
+    """The base offsets and names of a log's record files, ascending."""
+    found = []
+    for name in files.list_dir(directory):
+        if names.is_log_file(name):
+            with suppress(ValueError):  # somebody else's file; the loader says so
+                found.append((names.offset_from_file_name(name), name))
+    return sorted(found)
+
+
+def unflushed_bytes(files: Files, directory: str, record_files: Sequence[tuple[int, str]], recovery_point: int) -> int:
     """How much of a log must be scanned."""
     total = 0
     following: int | None = None
-    for base_offset, name in sorted(_record_files(files, directory), reverse=True):
+    for base_offset, name in reversed(record_files):
         if following is not None and following <= recovery_point:
             break
         total += files.size(f"{directory}/{name}")
         following = base_offset
     return total
-
-
-def _record_files(files: Files, directory: str) -> Iterator[tuple[int, str]]:
-    for name in files.list_dir(directory):
-        if names.is_log_file(name):
-            try:
-                yield names.offset_from_file_name(name), name
-            except ValueError:
-                continue  # somebody else's file; the loader says so
 
 
 def share_out(tasks: Sequence[RecoveryTask], workers: int) -> list[list[RecoveryTask]]:

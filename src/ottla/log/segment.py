@@ -14,7 +14,6 @@ from ottla.config.topic import LogConfig
 from ottla.log import names
 from ottla.log.batch_search import BatchPosition, find_batch, indexed_start
 from ottla.log.index_cache import IndexCache
-from ottla.log.index_file import IndexFile
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.time_index import TimeIndex, TimestampOffset
 from ottla.log.txn_index import TransactionIndex
@@ -24,6 +23,7 @@ from ottla.runtime.port import Buffer, Clock, File, Files
 
 READ_CHUNK_BYTES: Final = 1 << 20
 _RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
+_INDEX_FILE_NAMES: Final = (names.offset_index_file_name, names.time_index_file_name, names.txn_index_file_name)
 
 
 class SegmentOffsetOverflowError(KafkaError):
@@ -62,6 +62,7 @@ class LogSegment:
         )
         self.time_index = TimeIndex(files, self._path(names.time_index_file_name), base_offset, index_bytes, cache)
         self.txn_index = TransactionIndex(files, self._path(names.txn_index_file_name), base_offset)
+        self._index_files = (self.offset_index.file, self.time_index.file, self.txn_index.file)
         self._created_ms = clock.monotonic_ms()
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None
@@ -97,9 +98,9 @@ class LogSegment:
 
     def activate(self) -> None:
         """Make ready for appends: both sparse indexes in memory, their files there."""
-        for index in (self.offset_index, self.time_index):
-            index.activate()
-            index.write_out()
+        self.offset_index.activate()
+        self.time_index.activate()
+        self.write_out_indexes()
         self._count_index_entries()
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -164,8 +165,7 @@ class LogSegment:
         """
         self.time_index.maybe_append(*self.max_timestamp_and_offset)
         self._trim()
-        for index in (self.offset_index, self.time_index):
-            index.write_out()
+        self.write_out_indexes()
         self.offset_index.seal()  # from here on nothing can fail
         self.time_index.seal()
 
@@ -319,18 +319,18 @@ class LogSegment:
     def begin_sync(self) -> None:
         """Bring the index files up to date and open those that must be synced; on the reactor."""
         self.write_out_indexes()
-        for file in self._index_files():
+        for file in self._index_files:
             file.begin_sync()
 
     def sync(self) -> None:
         """Make all files durable, between ``begin_sync`` and ``end_sync``; away from the reactor."""
         self.log_file.sync()
-        for file in self._index_files():
+        for file in self._index_files:
             file.sync()
 
     def end_sync(self) -> None:
         """Close what ``begin_sync`` has opened, whether the sync worked or not; on the reactor again."""
-        for file in self._index_files():
+        for file in self._index_files:
             file.end_sync()
 
     def flush(self) -> None:
@@ -340,9 +340,6 @@ class LogSegment:
             self.sync()
         finally:
             self.end_sync()
-
-    def _index_files(self) -> tuple[IndexFile, IndexFile, IndexFile]:
-        return self.offset_index.file, self.time_index.file, self.txn_index.file
 
     def close(self) -> None:
         """Write the last time index entry, trim and let go of the files."""
@@ -366,16 +363,14 @@ class LogSegment:
         log_path = self._path(names.log_file_name)
         self.suffix = suffix
         self._files.rename(log_path, self._path(names.log_file_name))
-        self.offset_index.file.rename(self._path(names.offset_index_file_name))
-        self.time_index.file.rename(self._path(names.time_index_file_name))
-        self.txn_index.file.rename(self._path(names.txn_index_file_name))
+        for file, name in zip(self._index_files, _INDEX_FILE_NAMES, strict=True):
+            file.rename(self._path(name))
 
     def move_to(self, directory: str) -> None:
         """Follow the directory, which was renamed."""
         self.directory = directory
-        self.offset_index.file.path = self._path(names.offset_index_file_name)
-        self.time_index.file.path = self._path(names.time_index_file_name)
-        self.txn_index.file.path = self._path(names.txn_index_file_name)
+        for file, name in zip(self._index_files, _INDEX_FILE_NAMES, strict=True):
+            file.path = self._path(name)
 
     def delete_files(self) -> None:
         """Remove all files from the disk; what is gone already is fine."""
@@ -388,10 +383,7 @@ class LogSegment:
             self._files.remove(path)
 
     def take_back(self) -> None:
-        """Remove a segment that did not come to be part of its log.
-
-        Were its file left behind, a restart would let the log end where it begins: what fails here is the disk.
-        """
+        """Remove a segment that is not to be. Left behind, it would end the log at a restart: to fail is the disk's."""
         try:
             self.delete_files()
         except OSError as error:

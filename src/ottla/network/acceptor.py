@@ -13,13 +13,15 @@ from ottla.common.errors import InvalidConfigError
 from ottla.network.config import DEFAULT_BUFFER_BYTES, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas, ConnectionThrottledError, TooManyConnectionsError
 from ottla.network.listener import Listener
+from ottla.runtime.open_files import RAISE_THE_LIMIT, OpenFiles
 
 _log = logging.getLogger(__name__)
 
 CONNECTION_QUEUE_SIZE: Final = 20
 """New connections that a listener accepts in a turn, and that a turn registers."""
 ERROR_BACKOFF_MS: Final = 100
-"""How long accepting pauses after an error: out of descriptors, the same connection would fail again at once."""
+"""How long accepting pauses for want of descriptors, or after an error: the next try would fail again at once."""
+COMPLAINT_INTERVAL_MS: Final = 10_000
 MAX_THROTTLED_SOCKETS: Final = 1024
 """Connections of throttled addresses that wait to be closed; beyond it the oldest is closed early."""
 
@@ -33,10 +35,19 @@ class Acceptor:
 
     Bound (a client is refused) → listening, after ``start`` → closed. While listening it pauses where Apache's acceptor
     thread would block: without a free slot until one is free, beyond a rate until the throttle time is over, with the
-    hand-over queue full until a turn has taken from it. A paused listener leaves connections in the kernel's backlog.
+    hand-over queue full until a turn has taken from it. It pauses as well while the logs need the descriptors that are
+    left. A paused listener leaves connections in the kernel's backlog.
     """
 
-    def __init__(self, listener: Listener, config: SocketServerConfig, quotas: ConnectionQuotas) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        config: SocketServerConfig,
+        quotas: ConnectionQuotas,
+        open_files: OpenFiles,
+        *,
+        is_internal: bool = False,
+    ) -> None:
         self.listener = listener
         self.name = listener.endpoint.name
         self.new_connections: deque[tuple[socket.socket, Address]] = deque()
@@ -46,6 +57,9 @@ class Acceptor:
         self.resume_at_ms: int | None = None
         """When a pause for a rate, or after an error, ends."""
         self._quotas = quotas
+        self._open_files = open_files
+        self._is_internal = is_internal
+        self._next_complaint_ms = 0
         self._backlog = config.socket_listen_backlog_size
         self._send_buffer_bytes = config.socket_send_buffer_bytes
         self._rate_recorded = False
@@ -74,7 +88,19 @@ class Acceptor:
     def _is_admitted(self, now_ms: int) -> bool:
         if len(self.new_connections) >= CONNECTION_QUEUE_SIZE or not self._quotas.slot_available(self.name):
             return False
-        return self.resume_at_ms is None or now_ms >= self.resume_at_ms
+        if self.resume_at_ms is not None and now_ms < self.resume_at_ms:
+            return False
+        if self._open_files.may_connect(is_internal=self._is_internal or self._quotas.is_protected(self.name)):
+            return True
+        self._complain(now_ms, f"{self._open_files.describe()}, and the rest is kept for logs. {RAISE_THE_LIMIT}.")
+        return False
+
+    def _complain(self, now_ms: int, reason: str) -> None:
+        """Pause for a moment; say why, now and then."""
+        self.resume_at_ms = now_ms + ERROR_BACKOFF_MS
+        if now_ms >= self._next_complaint_ms:
+            self._next_complaint_ms = now_ms + COMPLAINT_INTERVAL_MS
+            _log.error("New connections on %s have to wait: %s", self.name, reason)
 
     def accept(self, now_ms: int) -> None:
         """Accept what waits, at most as many as a turn takes and the quotas allow."""
@@ -92,9 +118,9 @@ class Acceptor:
             except BlockingIOError:
                 return
             except OSError as error:
-                _log.error("Error while accepting connection on %s: %s", self.name, error)
-                self.resume_at_ms = now_ms + ERROR_BACKOFF_MS
+                self._complain(now_ms, f"error while accepting: {error}")
                 return
+            self._open_files.connected()
             self._rate_recorded = False
             self._admit(sock, plain_address(address), now_ms)
 

@@ -145,18 +145,18 @@ class ConnectionQuotas:
         quota = self.listeners[listener]
         if quota.count >= quota.max_connections:
             return False
-        return self._is_protected(listener) or self.total_count < self.max_connections
+        return self.is_protected(listener) or self.total_count < self.max_connections
 
     def max_connections_exceeded(self, listener: str) -> bool:
         """Whether this listener must close a connection, because a protected one went beyond the broker's limit."""
-        return self.total_count > self.max_connections and not self._is_protected(listener)
+        return self.total_count > self.max_connections and not self.is_protected(listener)
 
     def record_connection(self, listener: str, now_ms: int) -> int:
         """Count a new connection against the rates of broker and listener; returns how long to wait with it, in ms.
 
         The inter-broker listener, where it is not the only one, knows only its own limit.
         """
-        throttle_ms = 0 if self._is_protected(listener) else self._record(self.broker_rate, now_ms)
+        throttle_ms = 0 if self.is_protected(listener) else self._record(self.broker_rate, now_ms)
         quota = self.listeners[listener]
         throttle_ms = max(throttle_ms, self._record(quota.rate, now_ms))
         if throttle_ms > 0:
@@ -194,7 +194,8 @@ class ConnectionQuotas:
             quota.count -= 1
         self._on_change()
 
-    def _is_protected(self, listener: str) -> bool:
+    def is_protected(self, listener: str) -> bool:
+        """Whether a listener is for brokers alone, which go before clients."""
         return listener == self._inter_broker_listener_name and len(self.listeners) > 1
 
     def _new_rate(self, quota: int) -> ConnectionRate:
@@ -217,7 +218,7 @@ class ConnectionQuotas:
             return
         # It will not be accepted, so it does not count against anybody's rate.
         sensor.record(now_ms, -1)
-        if not self._is_protected(listener):
+        if not self.is_protected(listener):
             self.broker_rate.record(now_ms, -1)
         quota = self.listeners.get(listener)
         if quota is not None:

@@ -29,6 +29,7 @@ from ottla.network.selector import Selector
 from ottla.network.send import MAX_WRITE_BYTES, Send
 from ottla.network.server_metrics import ServerMetrics
 from ottla.protocol.file_slice import ReadableFile
+from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Runtime
 
 _log = logging.getLogger(__name__)
@@ -60,9 +61,11 @@ class SocketServer:
         request_metrics: RequestMetricsSink | None = None,
         disconnect_listeners: Sequence[Callable[[str], None]] = (),
         on_file_failure: Callable[[str, OSError], None] = lambda _path, _error: None,
+        open_files: OpenFiles | None = None,
     ) -> None:
         """``on_file_failure`` is told of a file that was to be sent and whose disk has failed."""
         self.config = config
+        self._open_files = open_files or OpenFiles(runtime.clock)
         self.listener_type = listener_type
         self._reactor = reactor
         self._runtime = runtime
@@ -249,7 +252,13 @@ class SocketServer:
         )
         listener.on_client_kind = self._server_metrics.client_kind
         self._resize_processors(listener, config.network_threads(name))
-        acceptor = Acceptor(listener, config, self.quotas)
+        acceptor = Acceptor(
+            listener,
+            config,
+            self.quotas,
+            self._open_files,
+            is_internal=self.listener_type is ListenerType.CONTROLLER,
+        )
         self.quotas.add_listener(name, config.listener(name))
         self.acceptors[name] = acceptor
         self._server_metrics.add_listener(acceptor)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Final
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import METADATA_TOPIC_ID
 from ottla.log.data_directory import METADATA_TOPIC
@@ -24,7 +24,9 @@ from ottla.raft.snapshot_store import SnapshotStore, latest_snapshot_id
 from ottla.records.append_info import AppendInfo
 from ottla.records.append_origin import AppendOrigin
 from ottla.records.batch import Buffer
+from ottla.runtime.open_files import RAISE_THE_LIMIT
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +76,9 @@ class MetadataLog:
             snapshots = SnapshotStore(context, directory, config.delete_delay_ms)
             snapshots.recover(log.log_start_offset)
         except OSError as error:
+            if is_shortage(error):
+                message = f"Error while loading {directory}: {error}. {RAISE_THE_LIMIT}."
+                raise ResourceShortageError(message) from error
             on_disk_failure(metadata_log_dir, error)
             raise KafkaStorageError(f"Error while loading {directory}: {error}") from error
         metadata_log = cls(log, snapshots, config)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from ottla.common.errors import KafkaError
+from ottla.common.errors import KafkaError, ResourceShortageError
 from ottla.raft.accumulator import BatchAccumulator
 from ottla.raft.batch import CommittedBatch, RecordSerde
 from ottla.raft.config import MetadataLogConfig, QuorumConfig
@@ -34,7 +34,7 @@ from ottla.raft.raft_metrics import RaftMetrics
 from ottla.raft.slices import CHECK_INTERVAL, Slices
 from ottla.raft.snapshot_writer import SnapshotWriter
 from ottla.raft.voter_set import VoterNode, VoterSet
-from ottla.runtime.port import Runtime
+from ottla.runtime.port import Buffer, Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,8 @@ T = TypeVar("T")
 CLEANING_INTERVAL_MS: Final = 60_000
 
 _HOUSEKEEPING_TICK_MS: Final = 1_000
+_SHORTAGE_WAIT_MS: Final = 100
+_SHORTAGE_TRIES: Final = 50
 
 
 def raise_fault(message: str, error: BaseException) -> None:
@@ -246,7 +248,7 @@ class RaftClient(Generic[T]):
                 epoch = self._accumulator.epoch
                 chunks, batches = self._accumulator.drain()
                 for chunk in chunks:
-                    log.append_as_leader(chunk, epoch)
+                    await self._append(log, chunk, epoch)
                 for batch in batches:
                     if batch.control_records:
                         self._control.handle_log_batch(batch.base_offset, batch.control_records)
@@ -255,6 +257,18 @@ class RaftClient(Generic[T]):
                 self._on_flushed(epoch, batches)
         finally:
             self._is_writing = False
+
+    async def _append(self, log: MetadataLog, chunk: Buffer, epoch: int) -> None:
+        """Append, and wait a while for open files where a roll needs some."""
+        for tries_left in reversed(range(_SHORTAGE_TRIES)):
+            try:
+                log.append_as_leader(chunk, epoch)
+            except ResourceShortageError:
+                if not tries_left:
+                    raise
+                await self._runtime.sleep_ms(_SHORTAGE_WAIT_MS)
+            else:
+                return
 
     def _on_flushed(self, epoch: int, batches: list[CommittedBatch[T]]) -> None:
         leader = self._leader

@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
-from ottla.common.errors import KafkaError, KafkaStorageError
+from ottla.common.errors import KafkaError, KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.log.log import Log
@@ -19,6 +20,10 @@ from ottla.replication.replica_metrics import BrokerTopicStats, ReplicaMetrics
 from ottla.runtime.port import Runtime
 
 logger = logging.getLogger(__name__)
+
+RETRY_MS: Final = 1_000
+
+_Become = Callable[[Partition, PartitionInfo, Log], None]
 
 
 class PartitionChanges:
@@ -53,6 +58,10 @@ class PartitionChanges:
         self._replica_lag_time_max_ms = replica_lag_time_max_ms
         self._on_stopped = on_stopped
         self._assignments = assignments
+        self._put_off: dict[TopicPartition, tuple[PartitionInfo, _Become]] = {}
+        """Changes that wait for open files; the partition neither leads nor follows meanwhile."""
+        self._is_retrying = False
+        self._is_stopped = False
 
     async def apply(self, changes: LocalReplicaChanges) -> None:
         """Deletions first: a topic may have been made again under the same name.
@@ -82,7 +91,7 @@ class PartitionChanges:
         self,
         topic_partition: TopicPartition,
         info: PartitionInfo,
-        become: Callable[[Partition, PartitionInfo, Log], None],
+        become: _Become,
     ) -> None:
         partition = self._partitions.get(topic_partition)
         if partition is None:
@@ -106,14 +115,39 @@ class PartitionChanges:
             f"{topic_partition} has id {partition.topic_id}, not {info.topic_id}"
         )
         is_new = topic_partition not in self._log_manager.logs
+        self._put_off.pop(topic_partition, None)
         try:
             become(partition, info, self._log(topic_partition, info))
+        except ResourceShortageError as error:
+            logger.error("The state change for %s is put off for a moment: %s", topic_partition, error)
+            self._put_off[topic_partition] = info, become
+            self._retry_soon()
         except KafkaStorageError as error:
             logger.error("Skipped the state change for %s due to a storage error: %s", topic_partition, error)
             self._partitions.mark_offline(topic_partition)
         self._purgatories.check_all(topic_partition)
         if is_new:
             await self._runtime.sleep_ms(0)
+
+    def _retry_soon(self) -> None:
+        if not self._is_retrying:
+            self._is_retrying = True
+            self._runtime.spawn(self._retry())
+
+    async def _retry(self) -> None:
+        """Try the changes again that were put off, those that are still wanted, until none is left."""
+        try:
+            while self._put_off and not self._is_stopped:
+                await self._runtime.sleep_ms(RETRY_MS)
+                for topic_partition, (info, become) in list(self._put_off.items()):
+                    if not self._is_stopped and self._put_off.get(topic_partition) == (info, become):
+                        await self._change(topic_partition, info, become)
+        finally:
+            self._is_retrying = False
+
+    def stop(self) -> None:
+        """Leave what was put off to the next start."""
+        self._is_stopped = True
 
     def _lead(self, partition: Partition, info: PartitionInfo, log: Log) -> None:
         before = partition.isr
@@ -155,6 +189,7 @@ class PartitionChanges:
     # -- going --------------------------------------------------------------------------------------------------------
 
     def _stop(self, topic_partition: TopicPartition) -> None:
+        self._put_off.pop(topic_partition, None)
         partition = self._partitions.remove(topic_partition)
         if partition is not None:
             self._on_stopped(partition)

@@ -70,10 +70,11 @@ class ReplicaManager:
         self.metrics = ReplicaMetrics(registry, self.partitions, purgatories, runtime.clock)
         self._clock = runtime.clock
         self._reader = LogReader(self.partitions, runtime.clock, self.stats.all_topics)
-        appender = Appender(runtime, self.partitions, purgatories, self.stats.all_topics, self.metrics.produce_expired)
+        expired = self.metrics.produce_expired
+        appender = Appender(runtime, self.partitions, purgatories, self.stats.all_topics, expired)
+        self._appender = appender
         self.append_records = appender.append_records
         self.append_one = appender.append_one
-        self.stop = appender.stop
         self.respond_when_acknowledged = appender.respond_when_acknowledged
         verification = TransactionVerification(
             runtime,
@@ -99,6 +100,11 @@ class ReplicaManager:
             on_stopped=mover.stop,
             assignments=directory_assignments,
         )
+
+    def stop(self) -> None:
+        """The logs are about to be closed."""
+        self._appender.stop()
+        self._changes.stop()
 
     # -- metadata -----------------------------------------------------------------------------------------------------
 

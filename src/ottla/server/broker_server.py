@@ -23,6 +23,7 @@ from ottla.network.socket_server import SocketServer
 from ottla.replication.fetch_session import FetchSessionCache
 from ottla.replication.purgatories import Purgatories
 from ottla.replication.replica_manager import ReplicaManager
+from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Runtime
 from ottla.server.api_tables import BROKER_APIS
 from ottla.server.authorizer import Authorizer
@@ -68,6 +69,7 @@ class BrokerServer:
         registry: Registry,
         authorizer: Authorizer,
         quotas: Quotas,
+        open_files: OpenFiles,
         fatal_fault: Callable[[str, BaseException], None],
     ) -> None:
         static = config.static
@@ -160,6 +162,7 @@ class BrokerServer:
             reactor=reactor,
             runtime=runtime,
             on_file_failure=self._file_failed,
+            open_files=open_files,
         )
         self.lifecycle = BrokerLifecycle(self._identity())
         self.state = BrokerState.NOT_RUNNING

@@ -33,6 +33,7 @@ from ottla.raft.config import MetadataLogConfig, QuorumConfig
 from ottla.raft.raft_client import RaftClient
 from ottla.raft.voter_set import ReplicaKey, VoterNode
 from ottla.records.control_messages import Endpoint as VoterEndpoint
+from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Runtime
 from ottla.server.api_tables import CONTROLLER_APIS
 from ottla.server.authorizer import Authorizer
@@ -65,6 +66,7 @@ class ControllerServer:
         reactor: Reactor,
         registry: Registry,
         authorizer: Authorizer,
+        open_files: OpenFiles,
         fatal_fault: Callable[[str, BaseException], None],
         on_disk_failure: Callable[[str, OSError], None],
     ) -> None:
@@ -73,6 +75,7 @@ class ControllerServer:
         self._runtime = runtime
         self._config = static
         self._authorizer = authorizer
+        self._open_files = open_files
         self._background = Background(fatal_fault)
         self._incarnation_id = Uuid.random(runtime.rng)
         endpoints = static.listeners.controller_endpoints
@@ -134,6 +137,7 @@ class ControllerServer:
             listener_type=ListenerType.CONTROLLER,
             reactor=reactor,
             runtime=runtime,
+            open_files=open_files,
         )
 
     def _settings(self, cluster_id: str) -> ControllerSettings:
@@ -142,6 +146,7 @@ class ControllerServer:
         return ControllerSettings(
             node_id=config.kraft.node_id,
             cluster_id=cluster_id,
+            partition_room=self._open_files,
             num_partitions=config.server.num_partitions,
             default_replication_factor=config.server.default_replication_factor,
             delete_topic_enable=config.server.delete_topic_enable,

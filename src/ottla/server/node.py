@@ -25,6 +25,7 @@ from ottla.metrics.registry import Registry
 from ottla.network.reactor import Reactor
 from ottla.network.reactor_metrics import register_reactor
 from ottla.runtime.live import AsyncioRuntime
+from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Files
 from ottla.server.authorizer import AllowAll
 from ottla.server.broker_lifecycle import BrokerState
@@ -99,6 +100,7 @@ class Node:
         config, runtime = self.config, self._runtime
         self.cluster_id = cluster_id_of(runtime, config)
         dynamic = DynamicConfig(config)
+        open_files = OpenFiles(runtime.clock)
         log_manager = LogManager(
             runtime,
             config.log,
@@ -107,6 +109,7 @@ class Node:
             node_id=config.kraft.node_id,
             on_directory_failure=self._directory_failed,
             metrics=LogMetrics(self.registry),
+            open_files=open_files,
         )
         log_manager.open()
         self._log_manager = log_manager
@@ -125,6 +128,7 @@ class Node:
             reactor=reactor,
             registry=self.registry,
             authorizer=authorizer,
+            open_files=open_files,
             fatal_fault=self._fatal_fault,
             on_disk_failure=self._metadata_directory_failed,
         )
@@ -139,6 +143,7 @@ class Node:
             registry=self.registry,
             authorizer=authorizer,
             quotas=Unlimited(),
+            open_files=open_files,
             fatal_fault=self._fatal_fault,
         )
         register_process(self.registry)
@@ -289,7 +294,7 @@ class Node:
 
 
 def raise_open_files_limit() -> None:
-    """Every segment keeps files open: take as many as the system allows without being root."""
+    """Every segment keeps a file open: take as many as the system allows without being root."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:

@@ -8,10 +8,10 @@ from typing import Final
 
 from ottla.metrics.names import metric_name
 from ottla.metrics.registry import Registry
+from ottla.runtime.open_files import open_files_in_use, open_files_limit
 
 _PAGE_BYTES: Final = resource.getpagesize()
 _STATM: Final = "/proc/self/statm"
-_DESCRIPTORS: Final = "/proc/self/fd"
 _IO: Final = "/proc/self/io"
 
 
@@ -22,8 +22,8 @@ def register_process(registry: Registry) -> None:
     rows: tuple[tuple[str, str, Callable[[], float]], ...] = (
         ("process_resident_memory_bytes", "Resident memory", _resident_memory_bytes),
         ("process_cpu_seconds_total", "Processor time, of the user and of the system", process_time),
-        ("process_open_fds", "Open file descriptors", _open_descriptors),
-        ("process_max_fds", "How many there may be", lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        ("process_open_fds", "Open file descriptors", open_files_in_use),
+        ("process_max_fds", "How many there may be", open_files_limit),
         (metric_name("kafka.server", "KafkaServer", "linux-disk-read-bytes"),
          "Bytes read from disks", lambda: _io("read_bytes")),
         (metric_name("kafka.server", "KafkaServer", "linux-disk-write-bytes"),
@@ -36,11 +36,6 @@ def register_process(registry: Registry) -> None:
 def _resident_memory_bytes() -> int:
     with open(_STATM, encoding="ascii") as statm:
         return int(statm.read().split()[1]) * _PAGE_BYTES
-
-
-def _open_descriptors() -> int:
-    # Linux 6.2 and newer tell the number at once; counting tens of thousands of them takes milliseconds.
-    return os.stat(_DESCRIPTORS).st_size or len(os.listdir(_DESCRIPTORS))
 
 
 def _io(name: str) -> int:

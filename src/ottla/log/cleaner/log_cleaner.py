@@ -24,6 +24,7 @@ from ottla.log.cleaner.worker import clean_segments, remove_cleaned_files
 from ottla.log.log import Log
 from ottla.log.segment import LogSegment
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 _logger = logging.getLogger(__name__)
 
@@ -89,11 +90,14 @@ class LogCleaner(LogCleanerManager):
             _logger.info("Cleaning of log %s was aborted", topic_partition)
             return None
         except KafkaStorageError:
-            return None  # its directory is offline already, and everybody knows
+            return None  # everybody knows: its directory is offline, or open files are short
         except (KafkaError, AssertionError, ChildProcessError) as error:
             self.mark_partition_uncleanable(log, error)
             return None
         except OSError as error:
+            if is_shortage(error):
+                log.context.shortages.report(f"Error while cleaning {topic_partition}: {error}")
+                return None
             _logger.error(
                 "Failed to clean up log for %s in dir %s", topic_partition, log.data_directory, exc_info=error
             )

@@ -9,13 +9,14 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ottla.common.errors import KafkaError
+from ottla.common.errors import KafkaError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.cleaner.checkpoint import CleanerCheckpoint
 from ottla.log.cleaner.plan import LogToClean, cleanable_offsets, filthiest, log_to_clean, max_compaction_delay_ms
 from ottla.log.cleaner.states import CleaningStates
 from ottla.log.log import Log
 from ottla.runtime.port import Runtime
+from ottla.runtime.shortage import is_shortage
 
 _logger = logging.getLogger(__name__)
 
@@ -52,7 +53,8 @@ class LogCleanerManager:
                 offsets = cleanable_offsets(log, checkpoint.offsets.get(topic_partition), now_ms)
                 delay_ms = max_compaction_delay_ms(log, offsets.first_dirty_offset, now_ms)
             except (KafkaError, OSError) as error:
-                self.mark_partition_uncleanable(log, error)
+                if not isinstance(error, ResourceShortageError) and not is_shortage(error):
+                    self.mark_partition_uncleanable(log, error)
                 continue
             if offsets.force_update_checkpoint:
                 corrected.setdefault(log.data_directory, {})[topic_partition] = offsets.first_dirty_offset
