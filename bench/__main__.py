@@ -8,7 +8,18 @@ import sys
 
 from bench.measure import Row, describe_machine
 
-NAMES = ("append", "lookup", "recovery", "opening", "compaction", "validation", "broker", "clients", "spark")
+NAMES = (
+    "append",
+    "lookup",
+    "recovery",
+    "opening",
+    "partitions",
+    "compaction",
+    "validation",
+    "broker",
+    "clients",
+    "spark",
+)
 
 
 def main() -> int:

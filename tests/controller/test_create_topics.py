@@ -61,6 +61,37 @@ def assignments(*replicas: Sequence[int], first: int = 0) -> list[CreatableRepli
     ]
 
 
+class FewFiles:
+    """A broker with room for three more partitions."""
+
+    def __init__(self) -> None:
+        self.promised = 0
+
+    def require_room(self, partitions: int) -> None:
+        if self.promised + partitions > 3:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, f"no room for {partitions}")
+
+    def promise(self, partitions: int) -> None:
+        self.promised += partitions
+
+
+def test_a_topic_that_this_broker_has_no_files_for_is_refused_before_it_is_written() -> None:
+    room = FewFiles()
+    settings = replace(SETTINGS, node_id=1, partition_room=room)
+    topics = [topic_request(name, count).topics[0] for name, count in (("a", 2), ("b", 2), ("c", 1))]
+    request = CreateTopicsRequest(topics=topics, validate_only=True)
+    validated = create(ONE_BROKER, request, settings)
+    assert room.promised == 0
+    result = create(ONE_BROKER, CreateTopicsRequest(topics=topics), settings)
+    for each in (validated, result):
+        assert [topic.error_code for topic in each.response.topics] == [0, ErrorCode.POLICY_VIOLATION, 0]
+        assert each.response.topics[1].error_message == "no room for 4"
+    assert [record.name for record in result.records if isinstance(record, TopicRecord)] == ["a", "c"]
+    assert room.promised == 3
+    elsewhere = replace(settings, node_id=9)  # other brokers' room is not known here
+    assert only(create(ONE_BROKER, topic_request("d", 9), elsewhere)).error_code == 0
+
+
 def test_a_topic_is_a_topic_record_then_its_configuration_then_its_partitions() -> None:
     request = topic_request("t", 2, configs={"retention.ms": "1000"})
     result = create(ONE_BROKER, request)

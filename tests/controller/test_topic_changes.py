@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,6 +172,17 @@ def test_a_topic_grows() -> None:
     assert result.response.results[0].error_code == 0
     result = grow("a", 2, [[3, 2]])
     assert [list(record.replicas) for record in all_of(PartitionRecord, result.records)] == [[3, 2]]
+
+
+def test_growth_that_this_broker_has_no_files_for_is_refused() -> None:
+    def refuse(partitions: int) -> None:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"no room for {partitions}")
+
+    settings = replace(SETTINGS, node_id=2, partition_room=SimpleNamespace(require_room=refuse))
+    request = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=4, assignments=None)])
+    result = create_partitions(IMAGE, settings, CONTEXT, request, Random(1))
+    assert result.response.results[0].error_code == ErrorCode.POLICY_VIOLATION
+    assert not result.records
 
 
 def test_validating_growth_changes_nothing() -> None:

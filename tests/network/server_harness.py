@@ -19,6 +19,7 @@ from ottla.network.request import Part, Request
 from ottla.network.socket_server import SocketServer
 from ottla.protocol.api_keys import ApiKey
 from ottla.runtime.inline import InlineRuntime, ManualClock
+from ottla.runtime.open_files import OpenFiles
 
 PATIENCE_S = 10
 """How long a test waits for the kernel before it fails; nothing takes that long."""
@@ -155,11 +156,13 @@ class Server:
         endpoints: Sequence[str] = ("PLAINTEXT",),
         listener_type: ListenerType = ListenerType.BROKER,
         readiness: Readiness | None = None,
+        open_files: OpenFiles | None = None,
+        clock: ManualClock | None = None,
         **config: object,
     ) -> None:
         self.handler = handler if handler is not None else Echo()
         self.finished = Finished()
-        self.clock = ManualClock(1_000_000)
+        self.clock = clock if clock is not None else ManualClock(1_000_000)
         self.reactor = ManualReactor()
         self.readiness = readiness if readiness is not None else CountingReadiness()
         self.disconnected: list[str] = []
@@ -176,6 +179,7 @@ class Server:
             runtime=InlineRuntime(clock=self.clock, rng=Random(7)),
             readiness=self.readiness,
             disconnect_listeners=[self.disconnected.append],
+            open_files=open_files,
         )
         for name in endpoints:
             self.server.start_listener(name)
@@ -233,6 +237,12 @@ class Server:
                 return
             more = self.turn(wait=not more)
         raise AssertionError("it never came to be")
+
+    def fire_timers(self) -> None:
+        """Call everything that was asked for later: its time has come."""
+        due, self.reactor.timers = self.reactor.timers, []
+        for _delay_ms, call in due:
+            call()
 
     def quiet(self) -> None:
         """Turns, until there is nothing to do."""

@@ -7,10 +7,11 @@ import pytest
 from ottla.common.endpoint import Endpoint, SecurityProtocol
 from ottla.common.errors import InvalidConfigError
 from ottla.network import acceptor as acceptor_module
-from ottla.network.acceptor import CONNECTION_QUEUE_SIZE, Acceptor, plain_address
+from ottla.network.acceptor import CONNECTION_QUEUE_SIZE, ERROR_BACKOFF_MS, Acceptor, plain_address
 from ottla.network.config import ListenerConfig, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas
 from ottla.network.listener import Listener
+from ottla.network.listener_type import ListenerType
 from ottla.runtime.inline import ManualClock
 from ottla.runtime.open_files import OpenFiles
 from tests.network.server_harness import Client, Server
@@ -92,6 +93,46 @@ def test_a_lower_limit_closes_connections_one_a_turn() -> None:
             server.turn(wait=False)
             counts.append(len(server.channels))
         assert counts == [4, 3, 2, 2]
+
+
+@pytest.mark.parametrize("listener_type", ListenerType)
+def test_below_the_reserve_connections_wait(listener_type: ListenerType, caplog: pytest.LogCaptureFixture) -> None:
+    """400 descriptors, 40 of them kept for files: clients stop before those, controllers half way down."""
+    in_use = 400 - 45
+    clock = ManualClock()
+    open_files = OpenFiles(clock, lambda: 400, lambda: in_use)
+    with Server(listener_type=listener_type, open_files=open_files, clock=clock) as server:
+        kept = 20 if listener_type is ListenerType.CONTROLLER else 40
+        for _ in range(45 - kept):
+            server.connect()
+            in_use += 1
+        waiting = server.dial()
+        waiting.request(5)
+        for _ in range(20):
+            server.quiet()
+            clock.advance_ms(ERROR_BACKOFF_MS)
+            server.fire_timers()
+        server.quiet()
+        assert len(server.channels) == 45 - kept
+        assert len([line for line in caplog.messages if "have to wait" in line]) == 1
+        assert f"{400 - kept} of 400 open files are in use" in caplog.text
+        in_use -= 1
+        clock.advance_ms(ERROR_BACKOFF_MS)
+        server.fire_timers()
+        assert server.response(waiting)[0] == 5
+
+
+def test_brokers_go_before_clients() -> None:
+    in_use = 400 - 40
+    clock = ManualClock()
+    open_files = OpenFiles(clock, lambda: 400, lambda: in_use)
+    endpoints = ["CLIENT", "BROKER"]
+    with Server(endpoints=endpoints, inter_broker_listener_name="BROKER", open_files=open_files, clock=clock) as server:
+        client = server.dial("CLIENT")
+        client.request(1)
+        server.connect("BROKER")
+        server.quiet()
+        assert len(server.channels) == 1
 
 
 def test_creation_rate_pauses_the_listener() -> None:

@@ -1,5 +1,6 @@
 """A quorum of one: elections, appends, commits, snapshots, restarts."""
 
+import errno
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -307,6 +308,23 @@ def test_a_start_on_a_disk_that_cannot_be_read(runtime: TurnRuntime, path: str) 
     with pytest.raises(KafkaStorageError):
         runtime.run(again.start())
     assert told == [DIR]
+
+
+@pytest.mark.parametrize("operation", ["create", "sync_dir"])
+def test_want_of_open_files_is_waited_out(operation: str) -> None:
+    """Where the log has to roll, and where it is flushed."""
+    files = CrashFiles(ManualClock())
+    files.make_dir(DIR)
+    raft = client(InlineRuntime(files, ManualClock()), DIR, log_config=MetadataLogConfig(segment_bytes=300))
+    witness = Witness()
+    raft.register(witness)
+    run_inline(raft.start())
+    files.fail_next(operation, f"{LOG_DIR}*", times=3, number=errno.EMFILE)
+    for number in range(6):
+        raft.schedule_append(1, [b"%d" % number + bytes(100)])
+    assert [record[:1] for record in witness.records] == [b"0", b"1", b"2", b"3", b"4", b"5"]
+    assert raft.failure is None
+    run_inline(raft.stop())
 
 
 def test_others_in_the_quorum_are_refused(runtime: TurnRuntime) -> None:

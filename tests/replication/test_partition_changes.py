@@ -1,9 +1,12 @@
 """The metadata says which partitions there are, and the broker follows."""
 
+import errno
+
 from ottla.common.error_code import ErrorCode
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
 from ottla.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.replication.partition_changes import RETRY_MS
 from ottla.runtime.inline import run
 from tests.log.log_machine import A, B
 from tests.replication.replica_machine import NODE, T0, TOPIC, Broker
@@ -139,6 +142,42 @@ def test_a_failed_directory_takes_its_partitions_offline_and_no_others() -> None
     offline = broker.registry.get("kafka_server_replicamanager_offlinereplicacount")
     assert offline is not None
     assert offline.read() == 1  # type: ignore[union-attr]
+
+
+def test_a_partition_without_files_to_open_is_led_as_soon_as_there_are_some() -> None:
+    broker = Broker()
+    broker.machine.files.fail_next("create", f"{A}/topic-0/*.index", times=3, number=errno.EMFILE)
+    before_ms = broker.machine.clock.monotonic_ms()
+    broker.create(partitions=2)
+    assert broker.machine.clock.monotonic_ms() - before_ms == 3 * RETRY_MS
+    assert [broker.append(one).error_code for one in (T0, T1)] == [0, 0]
+    assert not broker.replicas.partitions.offline
+    assert not broker.machine.failed_directories
+
+
+def test_a_leader_that_could_not_note_its_epoch_does_so_later() -> None:
+    broker = Broker()
+    topic_id = broker.create()
+    broker.machine.files.fail_next("open", "*leader-epoch-checkpoint.tmp", number=errno.EMFILE)
+    broker.machine.files.fail_next("create", "*leader-epoch-checkpoint.tmp", number=errno.EMFILE)
+    broker.change(topic_id, leader=NODE)
+    assert broker.partition().is_leader
+    assert broker.partition().leader_epoch == 1
+    path = f"{broker.log().directory}/leader-epoch-checkpoint"
+    assert broker.machine.files.read(path).splitlines()[2:] == [b"1 0"]
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_not_tried_again() -> None:
+    broker = Broker()
+    changes = broker.replicas._changes
+    changes._is_retrying = True  # somebody else will, later
+    broker.machine.files.fail_next("create", f"{A}/topic-0/*.index", number=errno.EMFILE)
+    topic_id = broker.create()
+    assert broker.append().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    broker.delete(topic_id)
+    run(changes._retry())
+    assert T0 not in broker.replicas.partitions
+    assert T0 not in broker.log_manager.logs
 
 
 def test_the_gauges_count_partitions() -> None:

@@ -87,7 +87,7 @@ def test_what_was_promised_counts_until_it_is_open_or_forgotten() -> None:
 def test_a_start_needs_a_file_for_each_segment_and_some_to_work_with() -> None:
     process = Process(1_000, 20)
     process.budget.require_for_start(900)
-    with pytest.raises(ResourceShortageError, match=r"965 segments .* about 1185 open files, but the limit is 1000"):
+    with pytest.raises(ResourceShortageError, match=r"about 1185 .*, 965 of them for segments, but the limit is 1000"):
         process.budget.require_for_start(965)
 
 

@@ -133,9 +133,9 @@ class OpenFiles:
             raise self.too_few_for(segments)
 
     def too_few_for(self, segments: int) -> ResourceShortageError:
-        """The error of a start that cannot open its logs."""
+        """The error of a start that cannot open what it has to."""
         needed = self.in_use + segments + 2 * self.reserve
         return ResourceShortageError(
-            f"The logs have {segments} segments and need about {needed} open files, but the limit is {self.limit}. "
-            f"{RAISE_THE_LIMIT}."
+            f"This node needs about {needed} open files, {segments} of them for segments, but the limit is "
+            f"{self.limit}. {RAISE_THE_LIMIT}."
         )

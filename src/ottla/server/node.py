@@ -101,6 +101,7 @@ class Node:
         self.cluster_id = cluster_id_of(runtime, config)
         dynamic = DynamicConfig(config)
         open_files = OpenFiles(runtime.clock)
+        open_files.require_for_start(segments=0)
         log_manager = LogManager(
             runtime,
             config.log,
