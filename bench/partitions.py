@@ -6,14 +6,12 @@ from pathlib import Path
 
 from bench.measure import Row, print_table
 from bench.workload import scratch_directory
-from ottla.common.error_code import ErrorCode
-from tests.server.limited_node import LimitedBroker, create_many, try_to_create
+from tests.server.limited_node import LimitedBroker, create_many
 from tests.server.records_on_wire import append_on, read_values
 from tests.server.wire import Wire
 
 _PARTITIONS = 5_000
 _LIMIT = 20_000
-_TOO_MANY = 10_000
 _DESCRIPTORS = 1.3
 _PATIENCE_S = 300
 
@@ -36,12 +34,6 @@ def _story(directory: Path) -> list[Row]:
             rows.append(Row("all of them created in", f"{time.perf_counter() - begun:.1f} s", "", None))
             for name in names:
                 append_on(wire, name, b"first")
-            refused = 0
-            for number in range(3):
-                refused += (
-                    try_to_create(wire, f"more-{number}", _TOO_MANY // 2).error_code == ErrorCode.POLICY_VIOLATION
-                )
-            rows.append(Row("topics too many are refused", f"{refused} of 3", "≥ 1", refused >= 1))
         rows.append(_descriptors("descriptors a partition", node))
         for how, end in (("stop", node.stop), ("kill", node.kill)):
             begun = time.perf_counter()
