@@ -9,6 +9,7 @@ from ottla.common.errors import KafkaStorageError
 from ottla.log import log_startup
 from ottla.log.checkpoints import OffsetCheckpoint
 from ottla.log.clean_shutdown import CLEAN_SHUTDOWN_FILE
+from ottla.log.log import Log
 from ottla.runtime.inline import run
 from tests.log.log_machine import T0, T1, T2, T3, A, B, Machine, append, offsets_in
 from tests.sim.crash_files import CrashPolicy
@@ -273,3 +274,22 @@ def test_a_foreign_file_in_a_partition_is_left_alone() -> None:
     machine.crash(CrashPolicy.KEEP_ALL)
     assert machine.start().logs[T0].log_end_offset == 2
     assert machine.files.read(f"{A}/topic-0/notes.log") == b"do not delete"
+
+
+def test_a_configuration_that_changes_during_the_load_reaches_the_logs_that_are_still_closed() -> None:
+    machine = Machine(A)
+    manager = machine.start()
+    append(manager.get_or_create_log(T0))
+    append(manager.get_or_create_log(T1))
+    run(manager.stop())
+    manager = machine.manager()
+    manager.open()
+    loaded = manager._startup._on_loaded
+
+    def change(log: Log) -> None:
+        machine.overrides["topic"] = {"retention.ms": "5"}
+        loaded(log)
+
+    manager._startup._on_loaded = change
+    run(manager.load())
+    assert manager.logs[T1].config.retention_ms == 5

@@ -224,6 +224,28 @@ def test_what_cannot_stop_in_the_middle_is_not_begun(doing: str) -> None:
     assert log.log_end_offset == 2
 
 
+def test_a_log_that_leaves_waits_for_its_other_name() -> None:
+    machine = Machine(A)
+    manager = machine.start()
+    append(manager.get_or_create_log(T0))
+    machine.files.fail_next("list_dir", f"{A}/topic-0", times=3, number=errno.EMFILE)
+    run(manager.delete_log(T0))
+    assert not machine.files.exists(f"{A}/topic-0")
+    assert manager.get_or_create_log(T0).log_end_offset == 0
+    assert machine.failed_directories == []
+
+
+def test_a_log_that_cannot_leave_for_seconds_is_the_disks_fault() -> None:
+    """Another one of its name would find its records."""
+    machine = Machine(A)
+    manager = machine.start()
+    append(manager.get_or_create_log(T0))
+    machine.files.fail_next("list_dir", f"{A}/topic-0", times=None, number=errno.EMFILE)
+    with pytest.raises(KafkaStorageError, match="renaming the directory"):
+        run(manager.delete_log(T0))
+    assert machine.failed_directories == [A]
+
+
 def test_a_deletion_is_tried_again() -> None:
     machine = Machine(A)
     manager = machine.start()

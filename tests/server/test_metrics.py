@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.common.topic_partition import TopicPartition
+from ottla.runtime import open_files
 from ottla.server import process_metrics
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from tests.server import metrics_story as story_of
@@ -281,7 +282,7 @@ INSIDE: tuple[tuple[Callable[[Story], Callable[[], object]], tuple[str, ...]], .
     (_limit_files, ("process_max_fds",)),
     (_read_disks, _with("server_kafkaserver_", "linux_disk_read_bytes", "linux_disk_write_bytes")),
     (
-        lambda story: _set(process_metrics, "_DESCRIPTORS", story.directories[0]),
+        lambda story: _set(open_files, "_PROC", story.directories[0]),
         ("process_open_fds",),
     ),
     (lambda _story: lambda: None, ("process_cpu_seconds",)),  # to look is to work

@@ -338,7 +338,7 @@ class Log(ReadableLog):
 
     def rename_directory(self, name: str) -> None:
         """Give the directory another name next to its own: ``-delete``, ``-future``, ``-stray`` or back."""
-        with self.disk.doing("renaming the directory"):
+        with self.disk.doing("renaming the directory", may_be_refused=False):
             self.local.rename_directory(f"{self.data_directory}/{name}")
             self.producer_state.update_parent_dir(self.directory)
             self.leader_epochs.move_to(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")

@@ -6,17 +6,13 @@ indexes, and move the recovery point, unless the log was truncated or closed mea
 
 from collections.abc import Awaitable
 from time import perf_counter_ns
-from typing import Final
 
 from ottla.log.disk_guard import DiskGuard
 from ottla.log.local_log import LocalLog
 from ottla.log.producer_state import ProducerStateManager
 from ottla.log.segment import LogSegment
 from ottla.log.shared_flush import SharedFlush
-from ottla.runtime.shortage import is_shortage
-
-SHORTAGE_WAIT_MS: Final = 100
-SHORTAGE_TRIES: Final = 50
+from ottla.runtime.shortage import SHORTAGE_TRIES, SHORTAGE_WAIT_MS, is_shortage
 
 
 class LogFlusher:

@@ -5,9 +5,10 @@ A directory is renamed at once, so that a log of the same name can be made, and 
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
-from ottla.common.errors import KafkaStorageError
+from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.topic import LogConfig
 from ottla.log import names
@@ -15,6 +16,7 @@ from ottla.log.cleaner.manager import LogCleanerManager
 from ottla.log.directory_checkpoints import DirectoryCheckpoints
 from ottla.log.log import Log
 from ottla.log.log_context import LogContext
+from ottla.runtime.shortage import SHORTAGE_TRIES, SHORTAGE_WAIT_MS
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class LogRemoval:
     async def delete(self, logs: dict[TopicPartition, Log], log: Log, *, is_current: bool) -> None:
         """Take a log out of ``logs`` and have it deleted."""
         await self._take_out(logs, log, is_current=is_current)
-        log.rename_directory(names.delete_dir_name(log.topic_partition, self._runtime.rng))
+        await self._rename(log, names.delete_dir_name(log.topic_partition, self._runtime.rng))
         logger.info(
             "Log for partition %s is renamed to %s and is scheduled for deletion", log.topic_partition, log.directory
         )
@@ -50,8 +52,9 @@ class LogRemoval:
     async def put_aside(self, logs: dict[TopicPartition, Log], log: Log) -> None:
         """Take a current log out of ``logs``, close it and mark its directory as stray."""
         await self._take_out(logs, log, is_current=True)
-        log.close()  # durably: a start that follows a crash recovers no stray
-        log.rename_directory(names.stray_dir_name(log.topic_partition, self._runtime.rng))
+        # Durably: a start that follows a crash recovers no stray.
+        await self._despite_shortage(log, "closing", log.close)
+        await self._rename(log, names.stray_dir_name(log.topic_partition, self._runtime.rng))
         logger.warning("Log for partition %s is marked as stray and renamed to %s", log.topic_partition, log.directory)
         await self._forget(log.data_directory)
 
@@ -80,7 +83,7 @@ class LogRemoval:
             logs[topic_partition] = future
             swap.done(future)
             await self._cleaner.alter_checkpoint_dir(topic_partition, current.data_directory, future.data_directory)
-            current.rename_directory(names.delete_dir_name(topic_partition, self._runtime.rng))
+            await self._rename(current, names.delete_dir_name(topic_partition, self._runtime.rng))
             self._schedule(current)
         finally:
             self._cleaner.resume_cleaning((topic_partition,))
@@ -91,6 +94,24 @@ class LogRemoval:
         """Have a directory deleted that a start has found renamed already."""
         files = self._runtime.files
         self._context.deletions.schedule(config.file_delete_delay_ms, path, lambda: files.remove_tree(path))
+
+    async def _rename(self, log: Log, name: str) -> None:
+        """Give the directory of a log that has left another name: by its own it would be taken for the next log of the
+        partition.
+        """
+        await self._despite_shortage(log, "renaming the directory", partial(log.rename_directory, name))
+
+    async def _despite_shortage(self, log: Log, what: str, action: Callable[[], None]) -> None:
+        """Do what must be done to a log that has left, and wait a while for open files: without any, its disk has failed."""
+        for tries_left in reversed(range(SHORTAGE_TRIES)):
+            try:
+                action()
+            except ResourceShortageError as error:
+                if not tries_left:
+                    raise log.disk.failed(what, OSError(str(error)), may_be_refused=False) from error
+                await self._runtime.sleep_ms(SHORTAGE_WAIT_MS)
+            else:
+                return
 
     def _schedule(self, log: Log) -> None:
         self._context.deletions.schedule(log.config.file_delete_delay_ms, log.directory, log.delete)

@@ -204,7 +204,7 @@ class LogStartup:
         log = load_log(
             self._context,
             task.directory,
-            task.config,
+            self._topic_config(task.topic_partition.topic),  # it may have changed since the task was made
             topic_partition=task.topic_partition,
             log_start_offset=task.log_start_offset if recovered is None else recovered.log_start_offset,
             clean_shutdown=True,

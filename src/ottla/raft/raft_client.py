@@ -35,6 +35,7 @@ from ottla.raft.slices import CHECK_INTERVAL, Slices
 from ottla.raft.snapshot_writer import SnapshotWriter
 from ottla.raft.voter_set import VoterNode, VoterSet
 from ottla.runtime.port import Buffer, Runtime
+from ottla.runtime.shortage import SHORTAGE_TRIES, SHORTAGE_WAIT_MS
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,6 @@ T = TypeVar("T")
 CLEANING_INTERVAL_MS: Final = 60_000
 
 _HOUSEKEEPING_TICK_MS: Final = 1_000
-_SHORTAGE_WAIT_MS: Final = 100
-_SHORTAGE_TRIES: Final = 50
 
 
 def raise_fault(message: str, error: BaseException) -> None:
@@ -260,13 +259,13 @@ class RaftClient(Generic[T]):
 
     async def _append(self, log: MetadataLog, chunk: Buffer, epoch: int) -> None:
         """Append, and wait a while for open files where a roll needs some."""
-        for tries_left in reversed(range(_SHORTAGE_TRIES)):
+        for tries_left in reversed(range(SHORTAGE_TRIES)):
             try:
                 log.append_as_leader(chunk, epoch)
             except ResourceShortageError:
                 if not tries_left:
                     raise
-                await self._runtime.sleep_ms(_SHORTAGE_WAIT_MS)
+                await self._runtime.sleep_ms(SHORTAGE_WAIT_MS)
             else:
                 return
 

@@ -5,6 +5,9 @@ from typing import Final
 
 _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 """Open files of this process, open files of the machine, memory, processes."""
+SHORTAGE_WAIT_MS: Final = 100
+SHORTAGE_TRIES: Final = 50
+"""How often, and how many times, a call is tried again that nobody can repeat instead."""
 
 
 def is_shortage(error: BaseException) -> bool:
