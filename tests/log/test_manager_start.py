@@ -288,6 +288,7 @@ def test_a_configuration_that_changes_during_the_load_reaches_the_logs_that_are_
 
     def change(log: Log) -> None:
         machine.overrides["topic"] = {"retention.ms": "5"}
+        run(manager.update_topic_config("topic"))
         loaded(log)
 
     manager._startup._on_loaded = change

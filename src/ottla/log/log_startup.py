@@ -61,6 +61,7 @@ class LogStartup:
         self._context = context
         self._runtime = context.runtime
         self._topic_config = topic_config
+        self._configs: dict[str, LogConfig] = {}
         self._recovery_threads = recovery_threads
         self._checkpoints = checkpoints
         self._open_files = open_files
@@ -85,6 +86,7 @@ class LogStartup:
         except OSError as error:
             logger.error("Error while loading the logs: %s", error)
             raise self._open_files.too_few_for(segments) from error
+        self.forget_configs()
         logger.info(
             "Loaded %d logs in %dms. Recovery complete.",
             sum(totals),
@@ -132,12 +134,22 @@ class LogStartup:
         self.remaining_logs[directory.path] = 0
         directory.fail(error)
 
+    def _config_of(self, topic: str) -> LogConfig:
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._configs[topic] = self._topic_config(topic)
+        return config
+
+    def forget_configs(self) -> None:
+        """Ask for the topics' configurations anew: some may have changed."""
+        self._configs.clear()
+
     def _tasks(self, directory: DataDirectory, paths: list[str]) -> list[RecoveryTask]:
         checkpointed = self._checkpoints[directory.path].read()
         tasks, strays = [], []
         for path in paths:
             partition = names.parse_topic_partition_dir(path)
-            config = self._topic_config(partition.topic)
+            config = self._config_of(partition.topic)
             if names.is_delete_dir(path):
                 self._on_deleted(path, config)
                 continue
@@ -204,7 +216,7 @@ class LogStartup:
         log = load_log(
             self._context,
             task.directory,
-            self._topic_config(task.topic_partition.topic),  # it may have changed since the task was made
+            self._config_of(task.topic_partition.topic),  # it may have changed since the task was made
             topic_partition=task.topic_partition,
             log_start_offset=task.log_start_offset if recovered is None else recovered.log_start_offset,
             clean_shutdown=True,

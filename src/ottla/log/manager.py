@@ -245,11 +245,13 @@ class LogManager:
         """Take over a changed broker configuration: the topics' defaults, and what is read where it is used."""
         self.config = config
         self._topic_defaults = config.topic_defaults()
+        self._startup.forget_configs()
         for topic in dict.fromkeys(log.topic_partition.topic for log in self._all_logs()):
             await self.update_topic_config(topic)
 
     async def update_topic_config(self, topic: str) -> None:
         """Give the logs of a topic its configuration anew; a log that is no longer compacted is not cleaned on."""
+        self._startup.forget_configs()
         config = self.topic_config(topic)
         for log in self._all_logs():
             if log.topic_partition.topic == topic:
