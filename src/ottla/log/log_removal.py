@@ -102,7 +102,7 @@ class LogRemoval:
         await self._despite_shortage(log, "renaming the directory", partial(log.rename_directory, name))
 
     async def _despite_shortage(self, log: Log, what: str, action: Callable[[], None]) -> None:
-        """Do what must be done to a log that has left, and wait a while for open files: without any, its disk has failed."""
+        """Do what must be done to a log that has left; wait a while for open files, and without any fail its disk."""
         for tries_left in reversed(range(SHORTAGE_TRIES)):
             try:
                 action()
