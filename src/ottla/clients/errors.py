@@ -320,11 +320,13 @@ class LogTruncationError(OffsetOutOfRangeError):
 
 
 def _by_code() -> dict[int, type[KafkaError]]:
+    """The classes that name a code; one that inherits it says more than a code does."""
     modules = (common_errors, topic_errors, group_errors, transaction_errors, admin_errors)
     found: dict[int, type[KafkaError]] = {}
     for module in modules:
         for error in vars(module).values():
-            if isinstance(error, type) and issubclass(error, KafkaError) and error.__module__ == module.__name__:
+            is_error = isinstance(error, type) and issubclass(error, KafkaError) and error.__module__ == module.__name__
+            if is_error and "code" in vars(error):
                 found[error.code] = error
     return found
 

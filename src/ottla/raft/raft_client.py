@@ -125,6 +125,7 @@ class RaftClient(Generic[T]):
             self._is_writing = True
             await self._write_pending()
         except BaseException:
+            self._is_stopped = True
             self._accumulator = None
             log.log.close_handlers()
             raise
