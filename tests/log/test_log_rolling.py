@@ -6,7 +6,9 @@ import pytest
 
 from ottla.common.errors import RecordListTooLargeError
 from ottla.config.topic import LogConfig
+from ottla.runtime.inline import run
 from tests.log.log_machine import NOW_MS, A, Machine, append, batch, offsets_in
+from tests.sim.crash_files import CrashPolicy, PowerLoss
 
 HOUR_MS = 3_600_000
 
@@ -175,3 +177,28 @@ def test_a_sealed_segment_has_its_last_timestamp_and_a_snapshot_begins_the_next(
     assert log.segments.first.time_index.last_entry == (NOW_MS + 7, 0)
     assert machine.files.size(f"{A}/topic-0/00000000000000000000.timeindex") == 12
     assert machine.files.exists(f"{A}/topic-0/00000000000000000001.snapshot")
+
+
+def test_a_kill_in_the_middle_leaves_no_sealed_segment_without_its_largest_timestamp() -> None:
+    """Whatever was flushed is not looked at again by a start: all but the last segment count as sealed."""
+    for changes in range(20):
+        machine = Machine(A)
+        log = machine.load(LogConfig())
+        for minute in range(3):
+            append(log, timestamp=NOW_MS + minute)
+        run(log.flush())
+        machine.files.power_off_after(changes)
+        try:
+            log.roll()
+        except PowerLoss:
+            is_over = False
+        else:
+            is_over = True
+        machine.crash(CrashPolicy.KEEP_ALL)
+        log = machine.load(LogConfig(), recovery_point=3)
+        assert log.log_end_offset == 3
+        assert log.segments.first.largest_timestamp_ms == NOW_MS + 2, f"killed after {changes} changes"
+        if is_over:
+            assert log.segments.base_offsets == [0, 3]
+            return
+    raise AssertionError("a roll takes more changes than that")

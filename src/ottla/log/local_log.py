@@ -105,12 +105,9 @@ class LocalLog:
             if files.exists(path):
                 logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
                 files.remove(path)
+        active.complete_files()  # first: a start after a crash takes every segment but the last for a sealed one
         segment = self._open_segment(new_offset)
-        try:
-            active.become_inactive()
-        except OSError:
-            segment.take_back()
-            raise
+        active.seal()
         self.segments.add(segment)
         logger.info("Rolled new log segment of %s at offset %d", self.topic_partition, new_offset)
         return segment

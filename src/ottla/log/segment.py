@@ -159,14 +159,21 @@ class LogSegment:
         )
 
     def become_inactive(self) -> None:
-        """Seal after the last append: the largest timestamp into the time index, files cut to what is used.
+        """Seal after the last append. After an OSError the segment is still active."""
+        self.complete_files()
+        self.seal()
 
-        After an OSError the segment is still active.
+    def complete_files(self) -> None:
+        """Give the files all that those of a sealed segment have: the largest timestamp in the time index, no room
+        behind what is used. The segment is still active.
         """
         self.time_index.maybe_append(*self.max_timestamp_and_offset)
         self._trim()
         self.write_out_indexes()
-        self.offset_index.seal()  # from here on nothing can fail
+
+    def seal(self) -> None:
+        """Hand the entries to the cache: no appends follow. The files are complete, so nothing can fail."""
+        self.offset_index.seal()
         self.time_index.seal()
 
     def truncate_to(self, offset: int) -> int:
