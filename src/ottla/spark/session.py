@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
+from ottla.common.extras import how_to_install
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.failures import sentence_of
 from ottla.spark.jars import DELTA, Coordinate, Say, find_jars
@@ -91,7 +92,7 @@ def session_settings(
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        raise SparkUnavailableError("PySpark is not installed: pip install 'ottla[spark]'") from None
+        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = java_home
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ottla.common.errors import KafkaError
+from ottla.common.extras import how_to_install
 from ottla.spark.demo.click_events import Clickers
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.jars import Say
@@ -63,7 +64,7 @@ def _run_pipelines(job: Job, directory: str, say: Say) -> int:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        raise SparkUnavailableError("PySpark is not installed: pip install 'ottla[spark]'") from None
+        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
     from ottla.spark.pipeline.pipeline_file import load_pipelines
     from ottla.spark.pipeline.running import run_pipelines
 

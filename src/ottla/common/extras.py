@@ -1,0 +1,30 @@
+"""How to install what an optional part of Ottla needs: in the environment that runs, from wherever Ottla came."""
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+
+def how_to_install(extra: str) -> str:
+    """A command that can be pasted: it installs Ottla once more, from where it came, with ``extra``."""
+    try:
+        origin = distribution("ottla").read_text("direct_url.json")  # PEP 610: there unless an index was asked
+    except PackageNotFoundError:  # imported from an archive or a path; an index is the best guess
+        origin = None
+    arguments = pip_arguments(extra, json.loads(origin) if origin is not None else None)
+    return f"{shlex.quote(sys.executable)} -m pip install {arguments}"
+
+
+def pip_arguments(extra: str, origin: dict[str, Any] | None) -> str:
+    """What pip is asked for; ``origin`` is the contents of direct_url.json, None for a package from an index."""
+    if origin is None:
+        return f"'ottla[{extra}]'"
+    url = origin["url"]
+    if origin.get("dir_info", {}).get("editable"):
+        return f"-e {shlex.quote(f'{unquote(urlsplit(url).path)}[{extra}]')}"
+    if "vcs_info" in origin:
+        url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+    return shlex.quote(f"ottla[{extra}] @ {url}")
