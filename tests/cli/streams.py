@@ -54,17 +54,29 @@ class Streams:
         assert text in ours.stderr
 
 
-def signalled(*arguments: str, number: signal.Signals, after: Callable[[str], bool]) -> Piped:
-    """Run our command, and send it a signal when it has printed what ``after`` waits for."""
+def signalled(
+    *arguments: str,
+    number: signal.Signals,
+    after: Callable[[str], bool],
+    stdin: str = "",
+    prepare: Callable[[], object] = heed_ctrl_c,
+) -> Piped:
+    """Run our command, and send it a signal when it has printed what ``after`` waits for.
+
+    Its standard input has ``stdin``, and no end. ``prepare`` runs in the process before the command.
+    """
     process = subprocess.Popen(
         command(*arguments),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=heed_ctrl_c,
+        preexec_fn=prepare,
     )
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
+    process.stdin.write(stdin.encode())
+    process.stdin.flush()
     os.set_blocking(process.stdout.fileno(), False)
     seen = b""
     deadline = time.monotonic() + BOUND_S

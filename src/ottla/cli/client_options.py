@@ -93,9 +93,10 @@ def known_only(settings: Mapping[str, str], table: "ConfigTable") -> dict[str, s
 
 
 def run_client(work: Coroutine[Any, Any, T]) -> T:
-    """Run what a command does with its client; Ctrl-C cancels it, and is raised again when it has ended."""
-    import asyncio
+    """Run what a command does with its client; a signal to stop cancels it."""
     import logging
 
+    from ottla.cli.stop_signals import run
+
     logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
-    return asyncio.run(work)
+    return run(work)

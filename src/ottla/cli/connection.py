@@ -55,9 +55,9 @@ def read_properties(path: str) -> dict[str, str]:
 
 def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitable[T]]) -> T:
     """Connect, do the work, disconnect, return what the work returns."""
-    import asyncio
     import logging
 
+    from ottla.cli.stop_signals import run
     from ottla.clients.admin import Admin
     from ottla.config.admin_keys import ADMIN_CONFIG
 
@@ -66,7 +66,7 @@ def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitabl
         unused = ", ".join(sorted(properties.keys() - known.keys()))
         sys.stderr.write(f"WARN These configurations were supplied but are not used: {unused}\n")
 
-    async def run() -> T:
+    async def ask() -> T:
         admin = Admin(known)
         try:
             await patiently(admin.start(), f"Waiting for {properties.get(BOOTSTRAP_SERVERS, 'the controllers')}")
@@ -75,7 +75,7 @@ def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitabl
             await admin.close()
 
     logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
-    return asyncio.run(run())
+    return run(ask())
 
 
 async def patiently(connecting: Coroutine[object, object, object], what: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ottla.cli.arguments import command_parser, given, require
 from ottla.cli.client_options import add_client, client_settings, either, key_values, known_only, run_client
 from ottla.cli.connection import read_properties
-from ottla.cli.errors import INTERRUPTED, CommandError, UsageError, message_of, tell
+from ottla.cli.errors import CommandError, UsageError, message_of, tell
 from ottla.cli.record_formatter import DEFAULT, Formatter, formatter
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print records until it is time to end, then how many; Ctrl-C ends it, too."""
+    """Print records until it is time to end, then how many; a signal to stop ends it, too."""
     from ottla.config.consumer_keys import CONSUMER_CONFIG
 
     options = parser().parse_args(arguments)
@@ -64,19 +64,16 @@ def main(arguments: Sequence[str]) -> int:
     settings = known_only(consumer_settings(options), CONSUMER_CONFIG)
     start = start_offset(options)
     printing = _Printing(_formatter(options), options.skip_message_on_error)
-    code = 0
     try:
         run_client(_consume(settings, options, start, printing))
-    except KeyboardInterrupt:
-        code = INTERRUPTED
     except BrokenPipeError:
         sys.stderr.write("Unable to write to standard out, closing consumer.\n")
     finally:
         sys.stderr.write(f"Processed a total of {printing.count} messages\n")
         sys.stderr.flush()
-    if options.enable_systest_events:
-        sys.stdout.write("shutdown_complete\n")
-    return code
+        if options.enable_systest_events:
+            sys.stdout.write("shutdown_complete\n")
+    return 0
 
 
 def _check(options: argparse.Namespace) -> None:

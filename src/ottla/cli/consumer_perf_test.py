@@ -102,7 +102,9 @@ class _Test:
         """Records, bytes and the time of the last report."""
 
     async def run(self, settings: dict[str, str]) -> int:
-        """Read all, and print what was measured."""
+        """Read all, or until a signal to stop comes, and print what was measured."""
+        import asyncio
+
         from ottla.clients import Consumer
 
         options = self._options
@@ -110,6 +112,7 @@ class _Test:
             first = "time, threadId, " if options.show_detailed_stats else "start.time, end.time, "
             _print(first + HEADER)
         consumer: Consumer[bytes, bytes] = Consumer(settings)
+        stop: asyncio.CancelledError | None = None
         start_ms = _now_ms()
         self._joining = _JoinTimes(start_ms)
         async with consumer:
@@ -117,10 +120,13 @@ class _Test:
                 consumer.subscribe(pattern=options.include, listener=self._joining)
             else:
                 consumer.subscribe([options.topic], listener=self._joining)
-            await (self._read_arrow(consumer) if options.arrow else self._read(consumer))
+            try:
+                await (self._read_arrow(consumer) if options.arrow else self._read(consumer))
+            except asyncio.CancelledError as asked:  # what was read until then is measured, and told
+                stop = asked
             end_ms = _now_ms()
             metrics: Mapping[str, float] = consumer.metrics()
-        if self._records < self._wanted:
+        if self._records < self._wanted and stop is None:
             _note(
                 f"WARNING: Exiting before consuming the expected number of records: timeout ({options.timeout} ms) "
                 "exceeded. You can use the --timeout option to increase the timeout.",
@@ -131,6 +137,8 @@ class _Test:
         if options.print_metrics:
             for line in metric_lines(metrics, "consumer-metrics", settings["client.id"]):
                 _print(line)
+        if stop is not None:
+            raise stop
         return 0
 
     async def _read(self, consumer: "Consumer[bytes, bytes]") -> None:

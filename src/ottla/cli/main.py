@@ -7,6 +7,7 @@ from typing import Final
 
 from ottla import __version__
 from ottla.cli import errors
+from ottla.cli.stop_signals import stop_in_order
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Nodes": {
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print(f"ottla {__version__}\n")
     if name not in COMMANDS:
         return _no_such_command(name)
-    return errors.run(name, lambda: _run(name, rest))
+    with stop_in_order():
+        return errors.run(name, lambda: _run(name, rest))
 
 
 def usage() -> str:
@@ -95,7 +97,7 @@ def _run(name: str, arguments: Sequence[str]) -> int:
     command = import_module(f"ottla.cli.{name.replace('-', '_')}")
     try:
         code: int = command.main(arguments)
-    except SystemExit as end:  # argparse ends --help and --version so
+    except SystemExit as end:  # argparse ends --help and --version so, and a signal a command
         code = end.code if isinstance(end.code, int) else 0
     return code
 

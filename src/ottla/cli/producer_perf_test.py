@@ -164,7 +164,9 @@ class _Test:
         self._failed = 0
 
     async def run(self, settings: dict[str, str]) -> int:
-        """Send all, and print what was measured."""
+        """Send all, or until a signal to stop comes, and print what was measured."""
+        import asyncio
+
         from ottla.clients import Producer
 
         options = self._options
@@ -174,14 +176,18 @@ class _Test:
                 "test summary.\n"
             )
         transactional = "transactional.id" in settings
+        stop: asyncio.CancelledError | None = None
         async with Producer(settings) as producer:
             if transactional:
                 await producer.init_transactions()
             self._stats = LatencyStats(options.num_records, _now_ms())
-            if options.batch_records is None:
-                await self._send_all(producer, transactional)
-            else:
-                await self._send_batches(producer)
+            try:
+                if options.batch_records is None:
+                    await self._send_all(producer, transactional)
+                else:
+                    await self._send_batches(producer)
+            except asyncio.CancelledError as asked:  # what was sent until then is measured, and told
+                stop = asked
             await producer.flush()
             metrics = producer.metrics()
         for stats in filter(None, (self._stats, self._steady)):
@@ -192,6 +198,8 @@ class _Test:
             sys.stdout.writelines(f"{line}\n" for line in lines)
         if self._failed > _TOLD_MAX:
             tell("producer-perf-test", f"{self._failed} records in all were not delivered")
+        if stop is not None:
+            raise stop
         return 1 if self._failed else 0
 
     async def _send_all(self, producer: "Producer", transactional: bool) -> None:

@@ -88,8 +88,7 @@ def _show_uuid(output: Output) -> None:
 
 
 def _format(config: "KafkaConfig", options: argparse.Namespace, output: Output) -> None:
-    import asyncio
-
+    from ottla.cli.stop_signals import run
     from ottla.common.errors import InvalidConfigError
     from ottla.raft.errors import FormatterError
     from ottla.runtime.live import AsyncioRuntime
@@ -97,7 +96,7 @@ def _format(config: "KafkaConfig", options: argparse.Namespace, output: Output) 
 
     runtime = AsyncioRuntime()
     try:
-        lines = asyncio.run(format_storage(runtime, config, options.cluster_id, _format_options(options)))
+        lines = run(format_storage(runtime, config, options.cluster_id, _format_options(options)))
     except (FormatterError, InvalidConfigError, ValueError) as error:
         raise CommandError(str(error)) from error
     finally:

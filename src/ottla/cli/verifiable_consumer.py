@@ -77,28 +77,21 @@ def consumer_settings(options: argparse.Namespace) -> dict[str, str]:
 async def _consume(settings: dict[str, str], options: argparse.Namespace) -> int:
     import asyncio
 
-    from ottla.cli.stop_signals import StopSignals
     from ottla.clients import Consumer
 
-    signals = StopSignals()
     consumer: Consumer[bytes, bytes] = Consumer(settings)
     try:
         async with consumer:
             emit("startup_complete")
             consumer.subscribe([options.topic], listener=_Rebalances())
-            reading = asyncio.ensure_future(_Reading(consumer, options).run())
-            stopped = asyncio.ensure_future(signals.requested.wait())
-            await asyncio.wait([reading, stopped], return_when=asyncio.FIRST_COMPLETED)
-            if stopped.done():
+            try:
+                await _Reading(consumer, options).run()
+            except asyncio.CancelledError:
                 emit("shutdown_requested")
-                reading.cancel()
-                await asyncio.wait([reading])
-            else:
-                stopped.cancel()
-                reading.result()
+                raise
     finally:
         emit("shutdown_complete")
-    return signals.exit_code
+    return 0
 
 
 class _Reading:

@@ -18,7 +18,6 @@ from ottla.cli.errors import UsageError, message_of
 from ottla.cli.events import emit, java_class
 
 if TYPE_CHECKING:
-    from ottla.cli.stop_signals import StopSignals
     from ottla.cli.throttle import Throttle
     from ottla.clients import Delivery, Producer
 
@@ -64,25 +63,25 @@ def file_settings(options: argparse.Namespace, kind: str) -> dict[str, str]:
 
 
 async def _produce(settings: dict[str, str], options: argparse.Namespace) -> int:
-    from ottla.cli.stop_signals import StopSignals
     from ottla.clients import Producer
 
-    signals = StopSignals()
     start = time.monotonic()
     sending = _Sending(options)
-    async with Producer(settings) as producer:
-        emit("startup_complete")
-        await sending.run(producer, signals)
-    emit("shutdown_complete")
-    rate = sending.acked / (time.monotonic() - start)
-    emit(
-        "tool_data",
-        sent=sending.sent,
-        acked=sending.acked,
-        target_throughput=options.throughput,
-        avg_throughput=rate,
-    )
-    return signals.exit_code
+    try:
+        async with Producer(settings) as producer:
+            emit("startup_complete")
+            await sending.run(producer)
+    finally:
+        emit("shutdown_complete")
+        rate = sending.acked / (time.monotonic() - start)
+        emit(
+            "tool_data",
+            sent=sending.sent,
+            acked=sending.acked,
+            target_throughput=options.throughput,
+            avg_throughput=rate,
+        )
+    return 0
 
 
 class _Sending:
@@ -95,23 +94,14 @@ class _Sending:
         self.sent = 0
         self.acked = 0
 
-    async def run(self, producer: "Producer", signals: "StopSignals") -> None:
-        """Send until there were enough, or a signal came."""
-        import asyncio
-
+    async def run(self, producer: "Producer") -> None:
+        """Send until there were enough."""
         from ottla.cli.throttle import Throttle
 
         throttle = Throttle(self._options.throughput)
-        stopped = asyncio.ensure_future(signals.requested.wait())
         numbers = count() if self._options.max_messages < 0 else range(self._options.max_messages)
         for number in numbers:
-            sending = asyncio.ensure_future(self._send(producer, number, throttle))
-            await asyncio.wait([sending, stopped], return_when=asyncio.FIRST_COMPLETED)
-            if stopped.done():
-                sending.cancel()
-                break
-            sending.result()
-        stopped.cancel()
+            await self._send(producer, number, throttle)
 
     async def _send(self, producer: "Producer", number: int, throttle: "Throttle") -> None:
         from ottla.common.errors import KafkaError
