@@ -4,7 +4,7 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,10 @@ from ottla.cli.doctor import clock_finding, protocol_finding
 from ottla.cli.doctor_local import directory_findings, space_finding
 from ottla.cli.findings import Finding, Level, has_failed
 from ottla.cli.probe import Speaks, classify
-from ottla.cli.server import DEFAULTS
-from tests.cli.terminal import run_in_terminal, run_piped
-from tests.node import Node
+from ottla.cli.server_properties import DEFAULTS, local_listeners
+from ottla.runtime.inline import InlineRuntime
+from tests.cli.terminal import Piped, run_in_terminal, run_piped
+from tests.node import CLUSTER_ID, Node
 from tests.ottla_broker import OttlaBroker
 
 
@@ -113,29 +114,104 @@ def test_something_else_there(answer: bytes, text: str) -> None:
     assert text in done.stdout
 
 
+def _sound(*directories: Path) -> dict[str, str]:
+    return {**DEFAULTS, **local_listeners(9092), "log.dirs": ",".join(map(str, directories))}
+
+
+def _formatted(directory: Path, node_id: int = 1, cluster_id: str = CLUSTER_ID) -> Path:
+    directory.mkdir()
+    (directory / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\n")
+    return directory
+
+
+def _examined(written: Callable[[str, str], str], properties: Mapping[str, str]) -> Piped:
+    text = "".join(f"{name}={value}\n" for name, value in properties.items())
+    return run_piped("doctor", "--server-config", written("server.properties", text))
+
+
 def test_this_machine(tmp_path: Path, written: Callable[[str, str], str]) -> None:
-    formatted, bare = tmp_path / "formatted", tmp_path / "bare"
-    for directory in (formatted, bare):
-        directory.mkdir()
-    (formatted / "meta.properties").write_text("version=1\n")
-    config = written("server.properties", f"log.dirs={formatted},{bare},{tmp_path / 'missing'}\n")
-    done = run_piped("doctor", "--server-config", config)
-    assert done.code == 1
-    assert f"ok    The log directory {formatted} is formatted" in done.stdout
-    assert f"fail  The log directory {bare} is not formatted; run `ottla storage format`" in done.stdout
-    assert f"fail  The log directory {tmp_path / 'missing'} is missing" in done.stdout
-
-
-def test_a_configuration_that_no_server_accepts(tmp_path: Path, written: Callable[[str, str], str]) -> None:
-    sound = [*(f"{name}={value}" for name, value in DEFAULTS.items()), f"log.dirs={tmp_path}", ""]
-    done = run_piped("doctor", "--server-config", written("sound.properties", "\n".join(sound)))
+    formatted, bare, missing = _formatted(tmp_path / "formatted"), tmp_path / "bare", tmp_path / "missing"
+    bare.mkdir()
+    done = _examined(written, _sound(formatted, bare, missing))
+    assert done.code == 0
     assert "ok    A server accepts the configuration" in done.stdout
-    config = written("open.properties", "\n".join([*sound, "authorizer.class.name=org.example.Authorizer"]))
-    done = run_piped("doctor", "--server-config", config)
+    assert f"ok    The log directory {formatted} is formatted" in done.stdout
+    assert f"warn  The log directory {bare} is not formatted; it is made and formatted at the next" in done.stdout
+    assert f"warn  The log directory {missing} is missing; it is made" in done.stdout
+    done = _examined(written, _sound(bare))
     assert done.code == 1
-    assert (
-        "fail  A server does not start with this configuration: The broker config authorizer.class.name" in done.stdout
-    )
+    assert f"fail  The log directory {bare} is not formatted; run `ottla storage format`" in done.stdout
+    assert f"fail  The log directory {missing} is missing" in _examined(written, _sound(missing)).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("authorizer.class.name", "org.example.Authorizer", "The broker config authorizer.class.name promises"),
+        ("node.id", "abc", "Invalid value abc for configuration node.id"),
+        ("process.roles", "brokr", "Invalid value brokr for configuration process.roles"),
+        ("process.roles", "controller", "must only contain KRaft controller listeners"),
+    ],
+)
+def test_a_configuration_that_no_server_accepts(
+    tmp_path: Path, written: Callable[[str, str], str], name: str, value: str, says: str
+) -> None:
+    done = _examined(written, {**_sound(_formatted(tmp_path / "data")), name: value})
+    assert done.code == 1
+    assert "fail  A server does not start with this configuration: " in done.stdout
+    assert says in done.stdout.splitlines()[0]
+
+
+def test_a_role_that_is_not_built(tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    """Apache's node starts with it: only what starts a node of ours knows."""
+    broker = {"process.roles": "broker", "listeners": "PLAINTEXT://localhost:9092"}
+    done = _examined(written, {**_sound(_formatted(tmp_path / "data")), **broker})
+    assert done.code == 1
+    assert "process.roles=broker is not supported yet" in done.stdout.splitlines()[0]
+
+
+def test_names_that_say_nothing(tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    inert = {"log.retenton.ms": "4", "ssl.protocol": "TLSv1.3"}
+    done = _examined(written, {**_sound(_formatted(tmp_path / "data")), **inert})
+    assert done.code == 0
+    assert done.stdout.splitlines()[1:3] == [
+        "warn  Unknown broker config name: log.retenton.ms (did you mean log.retention.ms?); it is ignored; change the "
+        "file of --server-config",
+        "warn  The broker config ssl.protocol=TLSv1.3 has no effect: security is not built yet; change the file of "
+        "--server-config",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        ("\xff\xfe\x00garbage", "names neither a cluster nor a node: it is damaged"),
+        ("version=1\ncluster.id=c\nnode.id=many\n", "node.id is not a number: 'many'"),
+        (f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=7\n", "node.id is 7, but this node has node.id=1"),
+    ],
+)
+def test_a_directory_that_no_server_takes(
+    tmp_path: Path, written: Callable[[str, str], str], metadata: str, says: str
+) -> None:
+    directory = _formatted(tmp_path / "data")
+    (directory / "meta.properties").write_text(metadata, encoding="latin-1")
+    done = _examined(written, _sound(directory))
+    assert done.code == 1
+    assert "fail  The log directory" in done.stdout
+    assert says in done.stdout
+    properties = {**_sound(directory), "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"}
+    started = run_piped("server", written("same.properties", "".join(f"{k}={v}\n" for k, v in properties.items())))
+    assert started.code == 1
+    assert "meta.properties" in started.stderr
+
+
+def test_directories_of_two_clusters(tmp_path: Path, written: Callable[[str, str], str]) -> None:
+    other = _formatted(tmp_path / "other", cluster_id="b3R0bGEtY2x1c3Rlci0wMg")
+    done = _examined(written, _sound(_formatted(tmp_path / "data"), other))
+    assert done.code == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("fail  A server does not start with these directories: ")
+    assert f"{other}/meta.properties: cluster.id is" in last
 
 
 def test_nothing_to_look_at() -> None:
@@ -152,7 +228,7 @@ def test_findings() -> None:
     assert [space_finding(path, 100, free).level for free in (50, 5, 1)] == [Level.OK, Level.WARN, Level.FAIL]
     assert space_finding(path, 0, 0).level is Level.FAIL
     assert not has_failed([Finding(Level.WARN, "x")])
-    assert [finding.level for finding in directory_findings(Path("/no/such/directory"))] == [Level.FAIL]
+    assert [finding.level for finding in directory_findings(InlineRuntime(), Path("/no/such"))] == [Level.FAIL]
     assert protocol_finding("p", Speaks.TLS, "SASL_SSL").level is Level.OK
     assert protocol_finding("p", Speaks.HTTP, "SSL").level is Level.FAIL
 

@@ -2,46 +2,108 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ottla.cli.findings import Finding, fail, ok, warn
-from ottla.common.errors import InvalidConfigError
-from ottla.config.kafka_config import KafkaConfig
+from ottla.cli.errors import message_of
+from ottla.cli.findings import Finding, fail, has_failed, ok, warn
+from ottla.common.errors import InvalidConfigError, KafkaError, KafkaStorageError
+from ottla.config.kafka_config import KafkaConfig, remarks
+from ottla.log.data_directory import read_identity
+from ottla.runtime.live import AsyncioRuntime
+from ottla.runtime.port import Runtime
+from ottla.server.storage import check_roles, check_start, directories_of
 
 _LOW_SHARE: Final = 0.10
 _EMPTY_SHARE: Final = 0.02
+_CHANGE: Final = "change the file of --server-config"
+_FORMAT: Final = "run `ottla storage format`"
+_RESTORE: Final = "restore the file from a backup, or name another directory"
+_DEFAULT_DIRECTORY: Final = "/tmp/kafka-logs"  # noqa: S108 - Kafka's default
 
 
 def local_findings(properties: Mapping[str, str]) -> Iterator[Finding]:
-    """Would a server start with this, and its log directories: are they there, formatted, writable, with room?"""
-    yield configuration_finding(properties)
-    named = properties.get("log.dirs") or properties.get("log.dir") or "/tmp/kafka-logs"  # noqa: S108 - Kafka's default
-    for name in named.split(","):
-        yield from directory_findings(Path(name.strip()))
+    """Would a server start with this, and its log directories: are they its own, writable, with room?
 
-
-def configuration_finding(properties: Mapping[str, str]) -> Finding:
-    """Whether a server accepts the properties."""
+    What a start checks is checked by the same code.
+    """
+    runtime = AsyncioRuntime()
     try:
-        KafkaConfig.from_props(properties, warn=False)
+        config = yield from _configuration_findings(properties)
+        if config is not None:
+            yield from _start_findings(runtime, config)
+        else:
+            named = properties.get("log.dirs") or properties.get("log.dir") or _DEFAULT_DIRECTORY
+            for name in named.split(","):
+                yield from directory_findings(runtime, Path(name.strip()))
+    finally:
+        runtime.close()
+
+
+def _configuration_findings(properties: Mapping[str, str]) -> Generator[Finding, None, KafkaConfig | None]:
+    """What a server says to the properties; returns the configuration that it makes of them."""
+    config = None
+    try:
+        config = KafkaConfig.from_props(properties, warn=False)
+        check_roles(config.kraft)
+        yield ok("A server accepts the configuration")
     except InvalidConfigError as error:
-        return fail(f"A server does not start with this configuration: {error}", "change the file of --server-config")
-    return ok("A server accepts the configuration")
+        yield fail(f"A server does not start with this configuration: {error}", _CHANGE)
+    with suppress(InvalidConfigError):  # which is told already
+        for remark in remarks(properties):
+            yield warn(remark, _CHANGE)
+    return config
 
 
-def directory_findings(path: Path) -> Iterator[Finding]:
-    """One log directory."""
+def _start_findings(runtime: Runtime, config: KafkaConfig) -> Iterator[Finding]:
+    """What a start would say to the directories, and what else is to be said of each."""
+    cluster_id, refusal = None, None
+    try:
+        cluster_id = check_start(runtime, config)
+    except KafkaError as error:
+        refusal = error
+    found = [
+        finding
+        for directory in directories_of(config)
+        for finding in directory_findings(
+            runtime,
+            Path(directory),
+            cluster_id=cluster_id,
+            node_id=config.kraft.node_id,
+            is_made_by_start=directory != config.metadata_log_dir,
+        )
+    ]
+    yield from found
+    if refusal is not None and not has_failed(found):
+        yield fail(f"A server does not start with these directories: {refusal}", _CHANGE)
+
+
+def directory_findings(
+    runtime: Runtime,
+    path: Path,
+    *,
+    cluster_id: str | None = None,
+    node_id: int | None = None,
+    is_made_by_start: bool = False,
+) -> Iterator[Finding]:
+    """One directory of a node; without ``cluster_id`` and ``node_id`` it may be any node's."""
+    new = "it is made and formatted at the next start" if is_made_by_start else _FORMAT
+    level = warn if is_made_by_start else fail
     if not path.is_dir():
-        yield fail(f"The log directory {path} is missing", "`ottla storage format` makes it")
+        yield level(f"The log directory {path} is missing", new)
         return
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield fail(f"The log directory {path} cannot be read and written by this user", "chown it to the server's user")
-    elif not (path / "meta.properties").exists():
-        yield fail(f"The log directory {path} is not formatted", "run `ottla storage format`")
     else:
-        yield ok(f"The log directory {path} is formatted, and can be read and written")
+        try:
+            if read_identity(runtime.files, str(path), cluster_id, node_id) is None:
+                yield level(f"The log directory {path} is not formatted", new)
+            else:
+                yield ok(f"The log directory {path} is formatted, and can be read and written")
+        except (KafkaStorageError, OSError) as error:
+            yield fail(f"The log directory {path} cannot be used: {message_of(error)}", _RESTORE)
     yield space_finding(path, *shutil.disk_usage(path)[::2])
 
 

@@ -83,8 +83,8 @@ def tell(name: str, message: str, hint: str = "") -> None:
 
 def message_of(error: BaseException) -> str:
     """What the error says, or its class if it says nothing; of a file, its name and what is wrong with it."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__.removesuffix("Error")
 
 

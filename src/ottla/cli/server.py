@@ -6,20 +6,24 @@ below the current directory, formatted at the first start, and listens on localh
 
 import argparse
 import asyncio
+import errno
 import gc
 import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NoReturn
 
 from ottla.cli.arguments import command_parser
 from ottla.cli.errors import message_of, tell
+from ottla.cli.own_command import own_command
+from ottla.cli.server_properties import add_properties, node_properties
+from ottla.cli.service_notice import READY, STOPPING, tell_service_manager
 from ottla.common.errors import KafkaError
 from ottla.config.kafka_config import KafkaConfig
-from ottla.config.properties import parse
 from ottla.raft.errors import FormatterError
 from ottla.runtime.live import AsyncioRuntime
 from ottla.server.node import Node, raise_open_files_limit
@@ -29,34 +33,22 @@ logger = logging.getLogger(__name__)
 
 _GC_THRESHOLD: Final = 10_000
 _DEMO_PATIENCE_S: Final = 60
-DEFAULT_DATA_DIRECTORY: Final = "ottla-data"
-DEFAULTS: Final[Mapping[str, str]] = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
-    "controller.listener.names": "CONTROLLER",
-    "controller.quorum.bootstrap.servers": "localhost:9093",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-}
 HINTS: Final = """\
-  produce   echo hello | kcat -b {address} -t demo -P
-            kafka-console-producer.sh --bootstrap-server {address} --topic demo
-  consume   kcat -b {address} -t demo -C
-            kafka-console-consumer.sh --bootstrap-server {address} --topic demo --partition 0 --offset earliest
-  Python    confluent_kafka.Producer({{"bootstrap.servers": "{address}"}}), aiokafka, kafka-python: any client
+  produce   echo hello | {ottla} console-producer --bootstrap-server {address} --topic demo
+  consume   {ottla} console-consumer --bootstrap-server {address} --topic demo --from-beginning
+  look      {ottla} doctor --bootstrap-server {address}
+  others    echo hello | kcat -b {address} -t demo -P
+            kcat -b {address} -t demo -C
+            kafka-console-consumer.sh --bootstrap-server {address} --topic demo --from-beginning
   stop      Ctrl-C; the data stays in {directory}"""
-"""What to do with a node that was started without a file."""
+"""What to do with a node that was started without a file; a test runs each line as it is printed."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command."""
     made = command_parser("server", __doc__, json=False)
-    made.add_argument("file", nargs="?", metavar="FILE", help="a server.properties")
-    made.add_argument(
-        "--override", action="append", default=[], metavar="k=v", help="a property that goes before those of FILE"
-    )
+    add_properties(made)
+    made.add_argument("--sample", action="store_true", help="print a server.properties with comments, and end")
     made.add_argument("--demo", action="store_true", help="run `ottla demo` beside it")
     made.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return made
@@ -65,42 +57,41 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Parse the line, run the node, return the exit code."""
     options = parser().parse_args(arguments)
+    if options.sample:
+        sys.stdout.write(sample())
+        return 0
     logging.basicConfig(
         level=options.log_level, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
     )
     try:
-        properties = read_properties(options.file, options.override)
-        config = KafkaConfig.from_props(properties, warn=options.file is not None)  # our defaults need no warning
-        return asyncio.run(_run(config, format_new=options.file is None, demo=options.demo))
+        config = KafkaConfig.from_props(node_properties(options, os.environ))
+        if options.environment:
+            _warn_of_jvm_variables()
+        return asyncio.run(_run(config, options))
     except (KafkaError, FormatterError, OSError, ValueError) as error:
-        tell("server", message_of(error))
+        hint = ""
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE and options.file is None:
+            hint = "give the node another port with --port, or stop what listens there"
+        tell("server", message_of(error), hint)
         return 1
 
 
-def read_properties(file: str | None, overrides: Sequence[str]) -> dict[str, str]:
-    """The properties of a file, or the defaults, with the overrides over them."""
-    if file is None:
-        properties = {**DEFAULTS, "log.dirs": os.path.abspath(DEFAULT_DATA_DIRECTORY)}
-    else:
-        with open(file, encoding="latin-1") as stream:
-            properties = parse(stream.read())
-    for override in overrides:
-        name, equals, value = override.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"--override takes key=value, not {override!r}")
-        properties[name.strip()] = value.strip()
-    return properties
+def _warn_of_jvm_variables() -> None:
+    from ottla.config.environment import without_effect
+
+    for variable in without_effect(os.environ):
+        logger.warning("%s has no effect: Ottla runs without a JVM", variable)
 
 
-async def _run(config: KafkaConfig, *, format_new: bool, demo: bool) -> int:
+def sample() -> str:
+    """A server.properties with comments."""
+    return (Path(__file__).parents[1] / "config" / "server.properties").read_text()
+
+
+async def _run(config: KafkaConfig, options: argparse.Namespace) -> int:
     raise_open_files_limit()
-    if format_new:
-        runtime = AsyncioRuntime()
-        try:
-            for line in await format_if_new(runtime, config):
-                _say(line)
-        finally:
-            runtime.close()
+    if options.file is None or options.environment:
+        await _format_if_new(config, os.environ.get("CLUSTER_ID") if options.environment else None)
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -109,15 +100,27 @@ async def _run(config: KafkaConfig, *, format_new: bool, demo: bool) -> int:
     await node.start()
     _settle_garbage_collector()
     _say(f"Ottla is ready: node {config.kraft.node_id} of cluster {node.cluster_id} on {node.bootstrap_servers}")
-    if format_new:
-        _say(HINTS.format(address=node.bootstrap_servers, directory=config.log.log_dirs[0]))
-    show = await _start_demo(node.bootstrap_servers) if demo else None
+    tell_service_manager(READY)
+    if options.file is None and not options.environment:
+        directory = config.log.log_dirs[0]
+        _say(HINTS.format(ottla=own_command(), address=node.bootstrap_servers, directory=directory))
+    show = await _start_demo(node.bootstrap_servers) if options.demo else None
     await stopping.wait()
+    tell_service_manager(STOPPING)
     logger.info("Stopping")
     if show is not None:  # it ends while it can still be served
         await _stop_demo(show)
     await node.stop()
     return 0
+
+
+async def _format_if_new(config: KafkaConfig, cluster_id: str | None) -> None:
+    runtime = AsyncioRuntime()
+    try:
+        for line in await format_if_new(runtime, config, cluster_id):
+            _say(line)
+    finally:
+        runtime.close()
 
 
 def _halt(sentence: str) -> NoReturn:

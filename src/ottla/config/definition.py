@@ -127,22 +127,23 @@ class ConfigTable:
     def parse(self, props: Mapping[str, object], *, warn: bool = True) -> dict[str, ConfigValue]:
         """Parse what is set, and only that, by key name; what no key knows is left out.
 
-        Raises InvalidConfigError for the first bad value. Names that no key knows and keys that are inert here are
-        reported in the log, unless ``warn`` is false.
+        Raises InvalidConfigError for the first bad value. What is set in vain is reported in the log, unless ``warn``
+        is false.
         """
-        values = {}
+        values = {name: self._keys[name].parse(value) for name, value in props.items() if name in self._keys}
+        if warn:
+            for remark in self.remarks(props):
+                logger.warning("%s", remark)
+        return values
+
+    def remarks(self, props: Mapping[str, object]) -> Iterator[str]:
+        """What is set in vain, a sentence each: names that no key knows, and keys that are inert here."""
         for name, value in props.items():
             key = self._keys.get(name)
             if key is None:
-                if warn:
-                    logger.warning("%s; it is ignored", self.describe_unknown(name))
-                continue
-            values[name] = parsed = key.parse(value)
-            if key.inert is not None and warn:
-                logger.warning(
-                    "The %s config %s=%s has no effect: %s", self.kind, name, format_value(parsed), key.inert
-                )
-        return values
+                yield f"{self.describe_unknown(name)}; it is ignored"
+            elif key.inert is not None:
+                yield f"The {self.kind} config {name}={format_value(key.parse(value))} has no effect: {key.inert}"
 
     def with_defaults(self, values: Mapping[str, ConfigValue]) -> dict[str, ConfigValue]:
         """A value for every key: what is given, else the default; InvalidConfigError if a required one is missing."""
@@ -164,7 +165,11 @@ class ConfigTable:
 
     def describe_unknown(self, name: str) -> str:
         """A message for a name that is no key, with the nearest one that is."""
+        near = self.nearest(name)
+        return f"Unknown {self.kind} config name: {name}" + (f" (did you mean {near}?)" if near else "")
+
+    def nearest(self, name: str) -> str | None:
+        """The key that was probably meant by a name that is none."""
         from difflib import get_close_matches  # for messages only, and slow to load
 
-        near = get_close_matches(name, self._keys, n=1)
-        return f"Unknown {self.kind} config name: {name}" + (f" (did you mean {near[0]}?)" if near else "")
+        return next(iter(get_close_matches(name, self._keys, n=1)), None)

@@ -1,10 +1,11 @@
 """The whole configuration of a node, from its server.properties: typed, checked, never changed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Self
 
+from ottla.common.errors import InvalidConfigError
 from ottla.config.broker import BrokerLogConfig, without_detours
-from ottla.config.broker_keys import BROKER_CONFIG
+from ottla.config.broker_keys import AUTHORIZER_CONFIG, BROKER_CONFIG
 from ottla.config.definition import logger
 from ottla.config.dynamic_keys import LISTENER_CONFIG
 from ottla.config.kafka_config_rules import validate_values
@@ -63,9 +64,11 @@ class KafkaConfig:
         """
         originals = populate_synonyms(props)
         own = {name: value for name, value in originals.items() if not LISTENER_CONFIG.fullmatch(name)}
-        values = BROKER_CONFIG.with_defaults(BROKER_CONFIG.parse(own, warn=warn))
+        given = BROKER_CONFIG.parse(own, warn=False)
         if warn:
-            _warn_of_unknown_listener_configs(originals)
+            for remark in remarks(originals):
+                logger.warning("%s", remark)
+        values = BROKER_CONFIG.with_defaults(given)
         config = cls(originals, values)
         validate_values(config.kraft, config.network, config.replication, config.log, config.listeners, values)
         config.listeners.require_supported()
@@ -110,8 +113,24 @@ def populate_synonyms(props: Mapping[str, str]) -> dict[str, str]:
     return copy
 
 
-def _warn_of_unknown_listener_configs(props: Mapping[str, str]) -> None:
+def remarks(props: Mapping[str, str]) -> Iterator[str]:
+    """What a server.properties says in vain, a sentence each: names that are no keys, and keys without effect here.
+
+    InvalidConfigError if the value of one that has no effect is none that it may have.
+    """
+    yield from BROKER_CONFIG.remarks(
+        {name: value for name, value in props.items() if not LISTENER_CONFIG.fullmatch(name)}
+    )
     for name in props:
         match = LISTENER_CONFIG.fullmatch(name)
         if match and match[1] not in BROKER_CONFIG:
-            logger.warning("%s (in %s); it is ignored", BROKER_CONFIG.describe_unknown(match[1]), name)
+            yield f"{BROKER_CONFIG.describe_unknown(match[1])} (in {name}); it is ignored"
+
+
+def require_known(name: str) -> None:
+    """InvalidConfigError, with the nearest name that is one, unless a node has a property of this name."""
+    match = LISTENER_CONFIG.fullmatch(name)
+    own = match[1] if match else name
+    of_mechanism = own.partition(".")[2] if match else own
+    if not any(each in table for each in (own, of_mechanism) for table in (BROKER_CONFIG, AUTHORIZER_CONFIG)):
+        raise InvalidConfigError(BROKER_CONFIG.describe_unknown(own) + (f" (in {name})" if match else ""))

@@ -13,7 +13,7 @@ from ottla.log.meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
-from ottla.runtime.port import Runtime
+from ottla.runtime.port import Files, Runtime
 from ottla.runtime.shortage import is_shortage
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,20 @@ METADATA_TOPIC = "__cluster_metadata"
 """Its log lies in a data directory too, but belongs to raft."""
 REMOTE_INDEX_CACHE_DIR = "remote-log-index-cache"
 """What Apache Kafka's tiered storage may have left: no partition's directory."""
+
+
+def read_identity(files: Files, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties | None:
+    """Whose the directory is, None if nobody's yet.
+
+    KafkaStorageError if its ``meta.properties`` is damaged or names another cluster or node; None expects nothing.
+    """
+    properties = read_meta_properties(files, path)
+    if properties is not None:
+        file = f"{path}/{META_PROPERTIES_FILE}"
+        if properties.cluster_id is None and properties.node_id is None:
+            raise KafkaStorageError(f"{file} names neither a cluster nor a node: it is damaged, or was never finished")
+        properties.verify(file, cluster_id=cluster_id, node_id=node_id)
+    return properties
 
 
 class DataDirectory:
@@ -60,15 +74,11 @@ class DataDirectory:
     def _identify(self, cluster_id: str | None, node_id: int | None) -> None:
         """Check the identity in ``meta.properties``; a directory without one gets it, one without an id gets an id."""
         files, now_ms = self._runtime.files, self._runtime.clock.now_ms()
-        properties = read_meta_properties(files, self.path)
+        properties = read_identity(files, self.path, cluster_id, node_id)
         if properties is None:
             if cluster_id is None or node_id is None:
                 return
             properties = MetaProperties(cluster_id, node_id)
-        path = f"{self.path}/{META_PROPERTIES_FILE}"
-        if properties.cluster_id is None and properties.node_id is None:
-            raise KafkaStorageError(f"{path} names neither a cluster nor a node: it is damaged, or was never finished")
-        properties.verify(path, cluster_id=cluster_id, node_id=node_id)
         if properties.directory_id is None and properties.version == 1:
             properties = properties.with_directory_id(Uuid.random(self._runtime.rng))
             write_meta_properties(files, self.path, properties, now_ms)

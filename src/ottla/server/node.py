@@ -35,7 +35,7 @@ from ottla.server.disk_faults import fatal_disk_fault
 from ottla.server.metrics_endpoint import MetricsEndpoint
 from ottla.server.process_metrics import register_process
 from ottla.server.quotas import Unlimited
-from ottla.server.storage import check_roles, cluster_id_of
+from ottla.server.storage import check_roles, check_start
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Node:
 
     async def _start(self) -> None:
         config, runtime = self.config, self._runtime
-        self.cluster_id = cluster_id_of(runtime, config)
+        self.cluster_id = check_start(runtime, config)
         dynamic = DynamicConfig(config)
         open_files = OpenFiles(runtime.clock)
         open_files.require_for_start(segments=0)

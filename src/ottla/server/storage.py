@@ -11,7 +11,7 @@ from ottla.common.errors import InvalidConfigError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.kafka_config import KafkaConfig
 from ottla.config.sections import KraftConfig
-from ottla.log.meta_properties import read_meta_properties
+from ottla.log.meta_properties import META_PROPERTIES_FILE, read_meta_properties
 from ottla.metadata.bootstrap import BootstrapMetadata
 from ottla.metadata.features import (
     KRAFT_VERSION,
@@ -55,6 +55,15 @@ def check_roles(kraft: KraftConfig) -> None:
         )
 
 
+def check_start(runtime: Runtime, config: KafkaConfig) -> str:
+    """What a start checks before it touches anything; returns the cluster's id.
+
+    InvalidConfigError or KafkaStorageError says what is wrong.
+    """
+    check_roles(config.kraft)
+    return cluster_id_of(runtime, config)
+
+
 def static_voters(config: KafkaConfig) -> VoterSet | None:
     """The voters of ``controller.quorum.voters``; None if it is not set."""
     voters = config.kraft.controller_quorum_voters
@@ -74,10 +83,14 @@ def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
         found = read_meta_properties(runtime.files, config.metadata_log_dir)
     except OSError as error:
         raise KafkaStorageError(f"The log directory {config.metadata_log_dir} cannot be read: {error}") from error
-    if found is None or found.cluster_id is None:
+    if found is None:
         raise KafkaStorageError(
             f"No `meta.properties` found in {config.metadata_log_dir} (have you run `ottla storage format` to format "
             "the directory?)"
+        )
+    if found.cluster_id is None:
+        raise KafkaStorageError(
+            f"{config.metadata_log_dir}/{META_PROPERTIES_FILE} names no cluster: it is damaged, or was never finished"
         )
     for directory in directories_of(config):
         try:
@@ -122,13 +135,19 @@ async def format_storage(
     )
 
 
-async def format_if_new(runtime: Runtime, config: KafkaConfig) -> list[str]:
-    """Format the directories of a node that stands alone, unless they are; returns what to print."""
-    if read_meta_properties(runtime.files, config.metadata_log_dir) is not None:
+async def format_if_new(runtime: Runtime, config: KafkaConfig, cluster_id: str | None = None) -> list[str]:
+    """Format the directories of a node that stands alone, unless they are; returns what to print.
+
+    ``cluster_id`` is for new directories, a random one without it; those of another cluster stay what they are.
+    """
+    found = read_meta_properties(runtime.files, config.metadata_log_dir)
+    if found is not None:
+        if cluster_id is not None and found.cluster_id != cluster_id:
+            return [f"{config.metadata_log_dir} stays with the cluster {found.cluster_id}, not {cluster_id}"]
         return []
     dynamic = not config.kraft.controller_quorum_voters
     options = FormatOptions(standalone=dynamic, ignore_formatted=True)
-    return await format_storage(runtime, config, str(Uuid.random(runtime.rng)), options)
+    return await format_storage(runtime, config, cluster_id or str(Uuid.random(runtime.rng)), options)
 
 
 def _levels(options: FormatOptions) -> tuple[MetadataVersion, dict[str, int]]:
