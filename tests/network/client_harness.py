@@ -130,7 +130,8 @@ class ScriptedBroker:
                 else:
                     self.handle(received)
         except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+            if not writer.is_closing():  # up to Python 3.11.3, a TLS transport closed twice cannot be aborted
+                writer.close()
 
     def _answer_api_versions(self, received: Received) -> None:
         self.api_versions_requests.append(received)

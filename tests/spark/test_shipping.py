@@ -20,8 +20,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_python_without_ottla_imports_it_from_the_archive(tmp_path: Path) -> None:
     shipment = pack()
     executor = tmp_path / "executor"
-    with tarfile.open(shipment.archive) as archive:
-        archive.extractall(executor / DIRECTORY, filter="data")
+    (executor / DIRECTORY).mkdir(parents=True)
+    subprocess.run(["tar", "-xzf", shipment.archive, "-C", executor / DIRECTORY], check=True)
     python = bare_python(tmp_path / "bare")
     program = (
         "import ottla, crc32c, cramjam, xxhash, zstandard\n"
