@@ -397,7 +397,7 @@ def test_a_disk_that_fails_under_a_response_is_told(
 
     check()
     if is_told:
-        assert f"{path} cannot be read: [Errno 5]" in caplog.text
+        assert f"{path} cannot be read: Input" in caplog.text
 
 
 @live

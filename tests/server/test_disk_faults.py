@@ -28,7 +28,7 @@ def test_a_node_lives_on_with_the_metadata_and_one_directory_that_works() -> Non
 def test_the_metadata_is_one_directory_too_few() -> None:
     fault = fatal({"/a": disk_error(), "/b": None})
     assert str(fault) == (
-        "The log directory with the metadata has failed (/a: [Errno 5] Input/output error); check the disk and start "
+        "The log directory with the metadata has failed (/a: Input/output error); check the disk and start "
         "the node again"
     )
 
@@ -36,15 +36,15 @@ def test_the_metadata_is_one_directory_too_few() -> None:
 def test_the_metadata_may_lie_elsewhere() -> None:
     assert fatal_disk_fault({"/a": disk_error(), "/b": None}, "/m", None) is None
     fault = fatal_disk_fault({"/a": None}, "/m", disk_error())
-    assert str(fault).startswith("The log directory with the metadata has failed (/m: [Errno 5] ")
+    assert str(fault).startswith("The log directory with the metadata has failed (/m: Input/output error")
     fault = fatal_disk_fault({"/a": disk_error()}, "/m", None)
-    assert str(fault).startswith("All log directories have failed (/a: [Errno 5] ")
+    assert str(fault).startswith("All log directories have failed (/a: Input/output error")
 
 
 def test_all_of_them() -> None:
     fault = fatal({"/a": disk_error(errno.ENOSPC), "/b": KafkaStorageError("a copy")})
     assert str(fault) == (
-        "All log directories have failed (/a: [Errno 28] No space left on device, /b: a copy); make room, check the "
+        "All log directories have failed (/a: No space left on device, /b: a copy); make room, check the "
         "disk and start the node again"
     )
 

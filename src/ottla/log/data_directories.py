@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError, KafkaStorageError, LogDirNotFoundError
 from ottla.common.uuid import Uuid
 from ottla.config.broker import without_detours
@@ -74,7 +75,7 @@ class DataDirectories:
     def require_online(self) -> None:
         """KafkaStorageError that says why when none of them can be used."""
         if not self.online:
-            reasons = "; ".join(f"{directory.path}: {directory.failure}" for directory in self)
+            reasons = "; ".join(f"{each.path}: {in_words(each.failure)}" for each in self if each.failure is not None)
             raise KafkaStorageError(f"None of the log directories can be used: {reasons}")
 
     def require_none_offline(self, what: str) -> None:
@@ -85,8 +86,8 @@ class DataDirectories:
     def online_at(self, path: str) -> DataDirectory:
         """The one at ``path``; LogDirNotFoundError if there is none, KafkaStorageError if it is offline."""
         directory = self[path]
-        if not directory.is_online:
-            raise KafkaStorageError(f"Log directory {path} is offline: {directory.failure}")
+        if directory.failure is not None:
+            raise KafkaStorageError(f"Log directory {path} is offline: {in_words(directory.failure)}")
         return directory
 
     def close(self) -> None:

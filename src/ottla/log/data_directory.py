@@ -2,6 +2,7 @@
 
 import logging
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.log import names
@@ -88,7 +89,7 @@ class DataDirectory:
         """Take the directory offline, and leave it to whoever repairs it."""
         if self.failure is None:
             self.failure = error
-            logger.error("Log directory %s is offline: %s", self.path, error)
+            logger.error("Log directory %s is offline: %s", self.path, in_words(error))
             self.close()
 
     def partition_directories(self) -> list[str]:
@@ -112,4 +113,4 @@ class DataDirectory:
             try:
                 lock.release()
             except OSError as error:
-                logger.warning("The lock of %s could not be removed: %s", self.path, error)
+                logger.warning("The lock of %s could not be removed: %s", self.path, in_words(error))

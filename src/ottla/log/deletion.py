@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from itertools import count
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.runtime.shortage import is_shortage
 
@@ -50,7 +51,7 @@ class DelayedDeletions:
             try:
                 delete()
             except (OSError, KafkaStorageError) as error:
-                logger.error("Could not delete %s: %s", what, error)
+                logger.error("Could not delete %s: %s", what, in_words(error))
                 if isinstance(error, ResourceShortageError) or is_shortage(error):
                     refused.append((what, delete))
             else:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.checkpoints import (
@@ -130,7 +131,7 @@ class DirectoryCheckpoints:
         try:
             await self._runtime.blocking(lambda: checkpoint.write(offsets))
         except OSError as error:
-            message = f"Disk error while writing {checkpoint.path}: {error}"
+            message = f"Disk error while writing {checkpoint.path}: {in_words(error)}"
             if is_shortage(error):
                 self._on_shortage(message)
                 raise ResourceShortageError(message) from error

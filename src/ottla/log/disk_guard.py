@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.log.local_log import LocalLog
 from ottla.runtime.shortage import is_shortage
@@ -43,14 +44,17 @@ class DiskGuard:
         """Raise KafkaStorageError when the disk has failed before."""
         if self.failure is not None:
             raise KafkaStorageError(
-                f"The log dir {self._data_directory} is already offline due to a previous IO exception: {self.failure}"
+                f"The log dir {self._data_directory} is already offline due to a previous IO exception: "
+                f"{in_words(self.failure)}"
             )
 
     def failed(self, what: str, error: OSError, *, may_be_refused: bool = True) -> KafkaStorageError:
         """Note a failure, tell who must know, and return the error to raise."""
         if self.failure is not None:
-            return KafkaStorageError(f"Error while {what} on a disk that has failed: {error}")
-        message = f"Error while {what} for {self._local.topic_partition} in dir {self._data_directory}: {error}"
+            return KafkaStorageError(f"Error while {what} on a disk that has failed: {in_words(error)}")
+        message = (
+            f"Error while {what} for {self._local.topic_partition} in dir {self._data_directory}: {in_words(error)}"
+        )
         if may_be_refused and is_shortage(error):
             self._local.context.shortages.report(message)
             return ResourceShortageError(message)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import TypeVar
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.config.topic import LogConfig
 from ottla.log import names
@@ -84,7 +85,7 @@ class LogStartup:
                 [self._runtime.spawn(self._load_directory(directory, tasks)) for directory, tasks in found.items()]
             )
         except OSError as error:
-            logger.error("Error while loading the logs: %s", error)
+            logger.error("Error while loading the logs: %s", in_words(error))
             raise self._open_files.too_few_for(segments) from error
         self.forget_configs()
         logger.info(
@@ -130,7 +131,7 @@ class LogStartup:
     def _failed(self, directory: DataDirectory, error: OSError) -> None:
         if is_shortage(error):
             raise error
-        logger.error("Error while loading log dir %s: %s", directory.path, error)
+        logger.error("Error while loading log dir %s: %s", directory.path, in_words(error))
         self.remaining_logs[directory.path] = 0
         directory.fail(error)
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import Uuid
@@ -117,7 +118,7 @@ class LogManager:
             self.directories.require_online()
         except OSError as error:
             self.directories.close()
-            message = f"The log directories could not be opened: {error}. {RAISE_THE_LIMIT}."
+            message = f"The log directories could not be opened: {in_words(error)}. {RAISE_THE_LIMIT}."
             raise ResourceShortageError(message) from error
         except BaseException:
             self.directories.close()
@@ -161,7 +162,7 @@ class LogManager:
                     await checkpoints.write_log_start_offsets()
                     directory.clean_shutdown.write(broker_epoch)
             except (OSError, KafkaStorageError) as error:
-                logger.error("No clean shutdown of %s: %s", directory.path, error)
+                logger.error("No clean shutdown of %s: %s", directory.path, in_words(error))
             directory.close()
         logger.info("Shutdown complete.")
 
@@ -230,8 +231,8 @@ class LogManager:
             except OSError as error:
                 message = f"Error while creating log for {topic_partition} in {parent.path}"
                 if is_shortage(error):
-                    self.context.shortages.report(f"{message}: {error}")
-                    raise ResourceShortageError(f"{message}: {error}") from error
+                    self.context.shortages.report(f"{message}: {in_words(error)}")
+                    raise ResourceShortageError(f"{message}: {in_words(error)}") from error
                 self.handle_directory_failure(parent.path, error)
                 raise KafkaStorageError(message) from error
             self._open_files.opened_partition()

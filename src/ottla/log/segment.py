@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import CorruptRecordError, KafkaError
 from ottla.config.topic import LogConfig
 from ottla.log import names
@@ -394,7 +395,7 @@ class LogSegment:
         try:
             self.delete_files()
         except OSError as error:
-            raise OSError(errno.EIO, f"{self} could not be removed again: {error}") from error
+            raise OSError(errno.EIO, f"{self} could not be removed again: {in_words(error)}") from error
 
     def _trim(self) -> None:
         if self.log_file.size() != self.size:

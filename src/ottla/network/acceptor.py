@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from ottla.common.endpoint import Endpoint, SecurityProtocol
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError
 from ottla.network.config import DEFAULT_BUFFER_BYTES, SocketServerConfig
 from ottla.network.connection_quotas import ConnectionQuotas, ConnectionThrottledError, TooManyConnectionsError
@@ -118,7 +119,7 @@ class Acceptor:
             except BlockingIOError:
                 return
             except OSError as error:
-                self._complain(now_ms, f"error while accepting: {error}")
+                self._complain(now_ms, f"error while accepting: {in_words(error)}")
                 return
             self._open_files.connected()
             self._rate_recorded = False
@@ -148,7 +149,7 @@ class Acceptor:
             if self._send_buffer_bytes != DEFAULT_BUFFER_BYTES:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         except OSError as error:
-            _log.error("Encountered an error while configuring the connection, closing it: %s", error)
+            _log.error("Encountered an error while configuring the connection, closing it: %s", in_words(error))
             self._drop(sock, address)
             return
         self.new_connections.append((sock, address))

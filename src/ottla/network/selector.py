@@ -7,6 +7,7 @@ from random import Random
 from time import perf_counter_ns
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.network.channel import Channel
 from ottla.network.frames import SIZE_BYTES, InvalidReceiveError
 from ottla.network.memory_pool import MemoryPool, NoMemoryPool
@@ -304,7 +305,7 @@ class Selector:
 
     def fail_file(self, channel: Channel, file: ReadableFile, error: OSError) -> None:
         """A file that was promised to a client cannot be read: hang up, and tell whose disk it is."""
-        _log.error("Closing %s: %s cannot be read: %s", channel.connection_id, file.path, error)
+        _log.error("Closing %s: %s cannot be read: %s", channel.connection_id, file.path, in_words(error))
         self.close(channel)
         if is_disk_error(error):
             self._on_file_failure(file.path, error)

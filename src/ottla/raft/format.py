@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.log.log_dir import make_log_dir
@@ -130,7 +131,7 @@ def _identities(files: Files, directories: Sequence[str]) -> tuple[dict[str, Met
         try:
             properties = read_meta_properties(files, path)
         except (OSError, KafkaStorageError) as error:
-            logger.error("Error while reading meta.properties in %s: %s", path, error)
+            logger.error("Error while reading meta.properties in %s: %s", path, in_words(error))
             damaged.append(path)
             continue
         if properties is not None:

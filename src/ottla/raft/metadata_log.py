@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError, ResourceShortageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.common.uuid import METADATA_TOPIC_ID
@@ -77,10 +78,10 @@ class MetadataLog:
             snapshots.recover(log.log_start_offset)
         except OSError as error:
             if is_shortage(error):
-                message = f"Error while loading {directory}: {error}. {RAISE_THE_LIMIT}."
+                message = f"Error while loading {directory}: {in_words(error)}. {RAISE_THE_LIMIT}."
                 raise ResourceShortageError(message) from error
             on_disk_failure(metadata_log_dir, error)
-            raise KafkaStorageError(f"Error while loading {directory}: {error}") from error
+            raise KafkaStorageError(f"Error while loading {directory}: {in_words(error)}") from error
         metadata_log = cls(log, snapshots, config)
         metadata_log._truncate_to_latest_snapshot()
         return metadata_log

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError, ResourceShortageError
 from ottla.raft.accumulator import BatchAccumulator
 from ottla.raft.batch import CommittedBatch, RecordSerde
@@ -173,7 +174,7 @@ class RaftClient(Generic[T]):
             await self._runtime.sleep_ms(await self.run_due())
 
     def _on_disk_failure(self, directory: str, error: OSError) -> None:
-        logger.error("The metadata log in %s is offline: %s", directory, error)
+        logger.error("The metadata log in %s is offline: %s", directory, in_words(error))
         self._tell_disk_failure(directory, error)
 
     # -- elections ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.error_words import in_words
 from ottla.common.errors import (
     ApiError,
     InvalidProducerEpochError,
@@ -249,7 +250,9 @@ class Appender:
             )
         except OSError as error:
             # No process could be had, or it was killed. The one error that every producer takes for "later, please".
-            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"The records could not be read: {error}") from error
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"The records could not be read: {in_words(error)}"
+            ) from error
 
     def _respond(self, produce: _Produce) -> None:
         """Every entry has its result: answer, now or when they are where they have to be."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.error_words import in_words
 from ottla.common.errors import ApiError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.log import Log
@@ -78,7 +79,7 @@ class LogDirs:
                 try:
                     total_bytes, usable_bytes = disk_space(directory.path)
                 except OSError as error:
-                    logger.warning("The disk under %s does not tell its size: %s", directory.path, error)
+                    logger.warning("The disk under %s does not tell its size: %s", directory.path, in_words(error))
             replicas = by_directory.get(directory.path, []) if directory.is_online else []
             descriptions.append(LogDirDescription(directory.path, error_code, replicas, total_bytes, usable_bytes))
         return descriptions

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.error_words import in_words
 from ottla.common.errors import ApiError, KafkaError
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.message import VersionRange
@@ -84,7 +85,9 @@ class BrokerSession:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self.reach(BrokerState.SHUTTING_DOWN)
         except (TimeoutError, KafkaError) as error:
-            logger.warning("The controller did not let this broker go in time (%s); it goes all the same", error)
+            logger.warning(
+                "The controller did not let this broker go in time (%s); it goes all the same", in_words(error)
+            )
 
     async def stop(self) -> None:
         """End the session without a word."""

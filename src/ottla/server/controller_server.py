@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.dynamic_config import DynamicConfig
@@ -169,7 +170,7 @@ class ControllerServer:
         try:
             records = read_bootstrap_checkpoint(self._runtime.files, directory, serde)
         except OSError as error:
-            raise KafkaStorageError(f"{directory}/{BOOTSTRAP_FILE} cannot be read: {error}") from error
+            raise KafkaStorageError(f"{directory}/{BOOTSTRAP_FILE} cannot be read: {in_words(error)}") from error
         if records is None:
             return BootstrapMetadata.default()
         return BootstrapMetadata.from_records(records, f"{directory}/{BOOTSTRAP_FILE}")

@@ -8,6 +8,7 @@ import errno
 from collections.abc import Mapping
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaStorageError
 
 _ADVICE: Final[Mapping[int | None, str]] = {
@@ -37,7 +38,7 @@ def fatal_disk_fault(
 
 
 def _fault(what: str, failed: Mapping[str, Exception]) -> KafkaStorageError:
-    reasons = ", ".join(f"{path}: {error}" for path, error in failed.items())
+    reasons = ", ".join(f"{path}: {in_words(error)}" for path, error in failed.items())
     advice = dict.fromkeys(_advice(error) for error in failed.values())
     return KafkaStorageError(f"{what} ({reasons}); {', '.join(advice)} and start the node again")
 

@@ -11,6 +11,7 @@ import resource
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.config.dynamic_config import DynamicConfig
 from ottla.config.kafka_config import KafkaConfig
@@ -207,7 +208,7 @@ class Node:
         return fatal_disk_fault(self._log_manager.directories.failures, metadata.path, metadata.failure)
 
     def _fatal_fault(self, message: str, error: BaseException) -> None:
-        self._end(f"{message}: {str(error) or type(error).__name__}", error)
+        self._end(f"{message}: {in_words(error)}", error)
 
     def _end(self, sentence: str, fault: BaseException) -> None:
         """The first fault ends the node; what else fails then does so because of it."""

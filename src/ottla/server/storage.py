@@ -7,6 +7,7 @@ refuses them by the checks that the start makes, so that what it has formatted s
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError, KafkaStorageError
 from ottla.common.uuid import Uuid
 from ottla.config.kafka_config import KafkaConfig
@@ -82,7 +83,9 @@ def cluster_id_of(runtime: Runtime, config: KafkaConfig) -> str:
     try:
         found = read_meta_properties(runtime.files, config.metadata_log_dir)
     except OSError as error:
-        raise KafkaStorageError(f"The log directory {config.metadata_log_dir} cannot be read: {error}") from error
+        raise KafkaStorageError(
+            f"The log directory {config.metadata_log_dir} cannot be read: {in_words(error)}"
+        ) from error
     if found is None:
         raise KafkaStorageError(
             f"No `meta.properties` found in {config.metadata_log_dir} (have you run `ottla storage format` to format "

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ottla.common.error_words import in_words
 from ottla.spark.cache import cached_directory
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.trust_store import write_trust_store
@@ -146,7 +147,7 @@ def _run(command: Sequence[str], env: Mapping[str, str]) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SparkUnavailableError(f"{Path(command[0]).name}: {error}") from error
+        raise SparkUnavailableError(f"{Path(command[0]).name}: {in_words(error)}") from error
     if done.returncode != 0:
         tail = " ".join(done.stdout.strip().splitlines()[-8:])
         raise SparkUnavailableError(f"{Path(command[0]).name} could not fetch jars: {tail}")

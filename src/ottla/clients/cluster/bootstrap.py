@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError
 from ottla.network.node import Node
 
@@ -44,7 +45,7 @@ async def canonical_servers(servers: "Sequence[Address]", runtime: "Runtime") ->
         try:
             names = await runtime.blocking(lambda host=server.host: _canonical_names(host))  # type: ignore[misc]
         except OSError as error:
-            logger.warning("%s has no canonical name: %s", server, error)
+            logger.warning("%s has no canonical name: %s", server, in_words(error))
             found.append(server)
         else:
             found += [server._replace(host=name) for name in names]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError
 from ottla.network.client_errors import NetworkError
 from ottla.runtime.port import Runtime
@@ -45,7 +46,7 @@ class TokenEndpoint:
                 return parse_token_response(status, body)
             except (OSError, http.client.HTTPException, TokenEndpointError) as error:
                 remaining_ms = end_ms - clock.monotonic_ms()
-                failure = f"No token could be fetched from {where}: {error}"
+                failure = f"No token could be fetched from {where}: {in_words(error)}"
                 if remaining_ms <= 0:
                     raise NetworkError(failure) from error
                 # Said now: a connection that waits for the token may give up first, and does not know why.

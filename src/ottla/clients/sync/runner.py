@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from ottla.clients.errors import ClientClosedError, IllegalStateError
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.runtime.loop_thread import LoopTask, LoopThread
 
@@ -141,7 +142,8 @@ class Runner:
         try:
             closing.result(_PATIENCE_S)
         except (KafkaError, TimeoutError) as error:
-            why = str(error) or f"it took longer than {_PATIENCE_S:.0f} s"
+            is_late = isinstance(error, TimeoutError)
+            why = f"it took longer than {_PATIENCE_S:.0f} s" if is_late else in_words(error)
             logger.warning("A client that was not closed before the end could not be closed: %s", why)
             closing.cancel(_PATIENCE_S)  # in order, before the end of the loop cancels everything at once
         self.close()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Container
 
+from ottla.common.error_words import in_words
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.checkpoints import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
 from ottla.runtime.port import Runtime
@@ -28,7 +29,7 @@ class CleanerCheckpoint:
             return self._file.read_or_empty()
         except OSError as error:
             # Whether the disk is offline is for its logs to find out.
-            _logger.error("Failed to read %s: %s", self._file.path, error)
+            _logger.error("Failed to read %s: %s", self._file.path, in_words(error))
             return {}
 
     async def save(self, existing: Container[TopicPartition]) -> None:

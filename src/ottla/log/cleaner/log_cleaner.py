@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError, KafkaStorageError
 from ottla.common.topic_partition import TopicPartition
 from ottla.config.broker import BrokerLogConfig
@@ -96,7 +97,7 @@ class LogCleaner(LogCleanerManager):
             return None
         except OSError as error:
             if is_shortage(error):
-                log.context.shortages.report(f"Error while cleaning {topic_partition}: {error}")
+                log.context.shortages.report(f"Error while cleaning {topic_partition}: {in_words(error)}")
                 return None
             _logger.error(
                 "Failed to clean up log for %s in dir %s", topic_partition, log.data_directory, exc_info=error

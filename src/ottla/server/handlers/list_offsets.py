@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Final
 
 from ottla.common.error_code import ErrorCode
+from ottla.common.error_words import in_words
 from ottla.common.errors import ApiError, KafkaError
 from ottla.common.topic_partition import TopicPartition
 from ottla.log.offset_lookup import TimestampedOffset
@@ -102,7 +103,9 @@ class _Lookups:
                 first_record_of_bytes, bytes(put_off.batch.bytes), put_off.timestamp, put_off.starting_offset
             )
         except OSError as error:
-            raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, f"The records could not be read: {error}") from error
+            raise ApiError(
+                ErrorCode.OFFSET_NOT_AVAILABLE, f"The records could not be read: {in_words(error)}"
+            ) from error
 
 
 async def _look_up(
