@@ -159,7 +159,10 @@ class _Test:
     async def _read_arrow(self, consumer: "Consumer[bytes, bytes]") -> None:
         import asyncio
 
-        from pyarrow import compute
+        from ottla.common.extras import needs
+
+        with needs("fast", "--arrow"):
+            from pyarrow import compute
 
         self._reported = (0, 0, _now_ms())
         batches = consumer.arrow().__aiter__()

@@ -3,9 +3,27 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from ottla.common.errors import KafkaError
+
+
+class MissingExtraError(KafkaError, ImportError):
+    """What was asked for needs a library that is not installed; the message says how to install it."""
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Around imports that ``what`` needs: MissingExtraError in place of "No module named …"."""
+    try:
+        yield
+    except ImportError as missing:
+        message = f"{what} needs {missing.name}, which is not installed: {how_to_install(extra)}"
+        raise MissingExtraError(message) from None
 
 
 def how_to_install(extra: str) -> str:

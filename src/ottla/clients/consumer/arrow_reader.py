@@ -7,6 +7,7 @@ from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.consumer_core import ConsumerCore
 from ottla.clients.consumer.record_errors import CorruptFetchError
 from ottla.common.errors import KafkaError
+from ottla.common.extras import needs
 from ottla.common.topic_partition import TopicPartition
 from ottla.records.batch import RecordBatch
 
@@ -47,13 +48,14 @@ class MakeBuilder(Protocol):
 
 
 def builder_class() -> "type[ColumnBuilder | RowBuilder]":
-    """The best builder for what is installed, ready to be used; ImportError without pyarrow."""
+    """The best builder for what is installed, ready to be used; MissingExtraError without pyarrow and numpy."""
     try:
         from ottla.clients.consumer.arrow_columns import ColumnBuilder, compile_all
 
         compile_all()
     except ImportError:
-        from ottla.clients.consumer.arrow_rows import RowBuilder
+        with needs("fast", "Consumer.arrow()"):
+            from ottla.clients.consumer.arrow_rows import RowBuilder
 
         return RowBuilder
     return ColumnBuilder

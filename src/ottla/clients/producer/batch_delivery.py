@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ottla.clients.errors import IllegalStateError
 from ottla.clients.producer.batch_outcome import NO_OFFSET, BatchOutcome
 from ottla.common.errors import KafkaError
+from ottla.common.extras import needs
 from ottla.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class BatchMetadata:
 
     def offsets(self) -> "NDArray[np.int64]":
         """Each row's offset. Needs numpy."""
-        import numpy as np
+        with needs("fast", "BatchMetadata.offsets()"):
+            import numpy as np
 
         found = np.full(self.count, NO_OFFSET, np.int64)
         for _, first_offset, rows in self._placements:
@@ -67,7 +69,8 @@ class BatchMetadata:
 
     def partition_numbers(self) -> "NDArray[np.int32]":
         """Each row's partition. Needs numpy."""
-        import numpy as np
+        with needs("fast", "BatchMetadata.partition_numbers()"):
+            import numpy as np
 
         found = np.full(self.count, -1, np.int32)
         for partition, _, rows in self._placements:
