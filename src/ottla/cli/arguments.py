@@ -5,6 +5,7 @@ last); a line that cannot be understood is a UsageError of one line.
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -20,6 +21,12 @@ _OLD_OPTIONS: Final = {
 }
 """What people know from older versions of Kafka's tools, where an option is not known any more."""
 
+_UNKNOWN: Final = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
+_NO_CHOICE: Final = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$", re.DOTALL)
+"""What argparse says, on the Pythons that quote the choices and on those that do not."""
+_REQUIRED: Final = "the following arguments are required"
+_NEAR: Final = 0.7
+
 _JSON_HELP: Final = "print one JSON document; the exit code is 1 whenever something failed"
 
 
@@ -31,11 +38,54 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*args, **options)
         self.register("action", None, _StoreOnce)
         self.register("action", "store", _StoreOnce)
+        self._line: list[str] = []
+        self._has_unknown = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse's; notes whether this very parser, of a sub-command perhaps, did not know an argument."""
+        self._line = list(args or ())
+        known, unknown = super().parse_known_args(args, namespace)
+        self._has_unknown = bool(unknown)
+        return known, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Fail without the usage, which is longer than a screen for some commands."""
+        """Fail without the usage, which is longer than a screen for some commands, but with what may be meant."""
         hint = next((hint for option, hint in _OLD_OPTIONS.items() if f" {option} " in f"{message} "), "")
-        raise UsageError(message, hint=hint)
+        raise UsageError(message, hint=hint or self._did_you_mean(message))
+
+    def _did_you_mean(self, message: str) -> str:
+        """What is near to what argparse does not know: an option, or one of the choices that it names."""
+        if (found := _UNKNOWN.match(message)) is not None:
+            return _nearest(found[1].split(), self._known_options())
+        if (found := _NO_CHOICE.search(message)) is not None:
+            return _nearest([found[1]], [choice.strip("'") for choice in found[2].split(", ")])
+        if message.startswith(_REQUIRED):  # perhaps it is there, and mistyped
+            known = self._known_options()
+            typed = [word for word in self._line if word.startswith("--") and word.partition("=")[0] not in known]
+            return _nearest(typed, known)
+        return ""
+
+    def _known_options(self) -> list[str]:
+        """The options where an argument is not known: those of the sub-command, if there is one in the line."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    if parser._has_unknown:
+                        return parser._known_options()  # type: ignore[no-any-return]
+        return list(self._option_string_actions)
+
+
+def _nearest(words: Sequence[str], choices: Sequence[str]) -> str:
+    """A hint with the choice that one of the words is like."""
+    from difflib import get_close_matches
+
+    bare = {choice.lstrip("-").lower(): choice for choice in choices}
+    for word in words:
+        name = word.lstrip("-").partition("=")[0].lower().replace("_", "-")
+        near = get_close_matches(name, bare, n=1, cutoff=_NEAR)
+        if near:
+            return f"did you mean {bare[near[0]]}?"
+    return ""
 
 
 def command_parser(name: str, documentation: str | None, *, json: bool = True) -> CommandParser:
