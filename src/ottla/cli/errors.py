@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
+from ottla.common.error_words import in_words
+
 INTERRUPTED: Final = 130
+_STREAMS: Final = 3
 
 HINTS: Final[Mapping[str, str]] = {
     "AuthenticationError": "check security.protocol, sasl.* and ssl.* in the file of --command-config",
@@ -67,6 +70,7 @@ def run(name: str, command: Callable[[], int]) -> int:
         return error.code
     except (KafkaError, OSError) as error:
         tell(name, message_of(error), hint_of(error))
+        _settle_output()
         return 1
     return code
 
@@ -76,21 +80,40 @@ def tell(name: str, message: str, hint: str = "") -> None:
     line = " ".join(message.split())
     if hint:
         line = f"{line.rstrip('.;')}; {hint}"
-    with suppress(BrokenPipeError):
+    with suppress(OSError):  # a terminal may be gone, a disk full
         sys.stderr.write(f"ottla {name}: {line}\n")
         sys.stderr.flush()
 
 
 def message_of(error: BaseException) -> str:
-    """What the error says, or its class if it says nothing; of a file, its name and what is wrong with it."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__.removesuffix("Error")
+    """What it says to people."""
+    return in_words(error)
 
 
 def hint_of(error: BaseException) -> str:
     """What to do about it, or nothing."""
     return next((HINTS[each.__name__] for each in type(error).__mro__ if each.__name__ in HINTS), "")
+
+
+def take_closed_streams() -> None:
+    """Put nothing where standard input, output or error is closed: no file of ours may come to be there instead."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor < _STREAMS:  # the system gives the lowest that is free
+        descriptor = os.dup(descriptor)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(0)  # noqa: SIM115 - it is open until the end
+    sys.stdout = sys.stdout or open(1, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+
+
+def _settle_output() -> None:
+    """Write what can still be written; what cannot, on a full disk, is not tried again at the interpreter's end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave_pipe()
 
 
 def _leave_pipe() -> None:

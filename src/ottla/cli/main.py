@@ -66,6 +66,7 @@ _NO_SUCH_COMMAND: Final = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0 if it worked, 1 if it failed and 2 if there is no such command."""
+    errors.take_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
         sys.stderr.write(usage())

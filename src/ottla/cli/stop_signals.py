@@ -1,4 +1,4 @@
-"""Ends that are asked for from outside: SIGINT, SIGTERM and SIGHUP end every command in order.
+"""Ends from outside: SIGINT, SIGTERM and SIGHUP end every command in order, and so does output that nobody takes.
 
 A command that is told to stop says what it has to say, commits, leaves its group and delivers what it took, and ends
 with the exit code that a JVM gives: 128 and the signal's number. It has nothing to do for that but to leave what it
@@ -41,12 +41,14 @@ def _exit(number: int, _frame: FrameType | None) -> NoReturn:
 def run(work: Coroutine[Any, Any, T]) -> T:
     """``asyncio.run`` of work that a signal cancels; then SystemExit when it has ended.
 
-    An error of its end goes first. Whoever wants to say something at a stop handles CancelledError.
+    An OSError of a callback, which has written to a pipe that was left or a full disk, cancels it, too, and is raised.
+    An error of the work's end goes first. Whoever wants to say something at a stop handles CancelledError.
     """
     import asyncio
 
     before = {number: signal.getsignal(number) for number in STOPS}
     stopped_by: list[int] = []
+    failures: list[OSError] = []
 
     async def stoppable() -> T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -59,6 +61,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
             elif number == signal.SIGINT:
                 raise KeyboardInterrupt
 
+        def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            if not isinstance(error, OSError):
+                loop.default_exception_handler(context)
+                return
+            if not failures:
+                task.cancel()
+            failures.append(error)
+
+        loop.set_exception_handler(failed)
         for number, handler in before.items():
             if handler is not signal.SIG_IGN:  # as nohup and the background of a script have it
                 loop.add_signal_handler(number, stop, number)
@@ -67,6 +79,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(stoppable())
     except asyncio.CancelledError:
+        if failures:
+            raise failures[0] from None
         if not stopped_by:
             raise
         raise SystemExit(_SIGNAL_BASE + stopped_by[0]) from None
