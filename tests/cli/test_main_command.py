@@ -14,6 +14,7 @@ from ottla import __version__
 from ottla.cli import errors
 from ottla.cli.main import COMMANDS, GROUPS, main
 from ottla.common.errors import ApiError, InvalidConfigError
+from ottla.version import is_compiled
 from tests.cli.terminal import command, heed_ctrl_c, run_in_terminal, run_piped
 from tests.node import Node
 
@@ -52,9 +53,12 @@ def test_a_command_that_is_like_none(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "ottla: there is no command 'xyzzy'; ottla help shows all commands\n"
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"ottla {__version__}\n"
+@pytest.mark.parametrize("arguments", [["--version"], ["topics", "--version"], ["cat", "-V"]])
+def test_the_version(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 0
+    python = ".".join(map(str, sys.version_info[:3]))
+    form = f"compiled, Python {python}" if is_compiled() else f"plain Python {python}"
+    assert capsys.readouterr().out == f"ottla {__version__} ({form})\n"
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "help"])

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from ottla import __version__
 from ottla.cli.errors import UsageError
+from ottla.version import version_line
 
 _OLD_OPTIONS: Final = {
     "--zookeeper": "Kafka has no ZooKeeper any more: it is --bootstrap-server HOST:PORT, of a broker",
@@ -96,7 +96,7 @@ def command_parser(name: str, documentation: str | None, *, json: bool = True) -
     description, with_json, documents = (documentation or "").replace("``", "").partition("With --json:")
     epilog = with_json + documents
     parser = CommandParser(prog=f"ottla {name}", description=description.rstrip(), epilog=epilog or None)
-    parser.add_argument("--version", action="version", version=f"ottla {__version__}", help="print the version")
+    parser.add_argument("--version", action="version", version=version_line(), help="print the version")
     if json:
         add_json(parser)
     return parser

@@ -19,9 +19,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from ottla import __version__
 from ottla.cli.arguments import CommandParser
 from ottla.cli.errors import UsageError
+from ottla.version import version_line
 
 _REQUEST_TIMEOUT_MS: Final = 30_000
 LIBRDKAFKA: Final = {
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-d", dest="debug", metavar="WHAT", help="log what the client does")
     made.add_argument("-v", dest="verbose", action="count", help="nothing: for the habit")
     made.add_argument("-O", dest="offsets", action="store_true", help="nothing: for the habit")
-    made.add_argument("-V", "--version", action="version", version=f"ottla {__version__}", help="print the version")
+    made.add_argument("-V", "--version", action="version", version=version_line(), help="print the version")
     made.add_argument("-u", dest="unbuffered", action="store_true", help="print each record at once")
     made.add_argument("files", nargs="*", metavar="FILE", help="files to send; topics with -G")
     return made

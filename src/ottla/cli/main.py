@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
-from ottla import __version__
 from ottla.cli import errors
 from ottla.cli.stop_signals import stop_in_order
 
@@ -78,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             return errors.run("help", lambda: _print(usage()))
     if name == "--version":
-        return _print(f"ottla {__version__}\n")
+        from ottla.version import version_line
+
+        return _print(f"{version_line()}\n")
     if name not in COMMANDS:
         return _no_such_command(name)
     with stop_in_order():
