@@ -1,13 +1,14 @@
 """Compiles the modules that every produce, fetch and commit of offsets goes through, in the broker and in clients.
 
-Only for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1. mypyc turns them into C; a compiler must be there. The
-.py files stay in the wheel, and a checkout runs as it is.
+Only for a wheel that is built with HATCH_BUILD_HOOKS_ENABLE=1. mypyc turns them into C; a compiler must be there. Such
+a wheel holds all of these modules or is not made. The .py files stay in the wheel, and a checkout runs as it is.
 """
 
 import os
 import shutil
 import tempfile
 from pathlib import Path
+from sysconfig import get_config_var
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -150,8 +151,8 @@ class CompiledModules(BuildHookInterface):  # type: ignore[type-arg]
         """Compile in a directory of its own, so that nothing is left in the sources."""
         if version == "editable":
             return
-        self._scratch = tempfile.mkdtemp(prefix="ottla-compile-")
-        sources, built = Path(self._scratch, "src"), Path(self._scratch, "lib")
+        self._scratch = tempfile.TemporaryDirectory(prefix="ottla-compile-")  # goes with the process, too
+        sources, built = Path(self._scratch.name, "src"), Path(self._scratch.name, "lib")
         shutil.copytree(Path(self.root, "src"), sources, ignore=shutil.ignore_patterns("__pycache__"))
         _compile(sources, built)
         for library in sorted(built.rglob("*.so")):
@@ -162,22 +163,26 @@ class CompiledModules(BuildHookInterface):  # type: ignore[type-arg]
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Remove that directory."""
         if version != "editable":
-            shutil.rmtree(self._scratch)
+            self._scratch.cleanup()
 
 
 def translate() -> list[Any]:
-    """Make extensions in C of the sources in the current directory; ends the process where mypyc refuses one."""
+    """Make extensions in C of the sources in the current directory; ends the process where mypyc refuses one.
+
+    The C depends on these sources and on mypy alone. mypy would take types from the packages of the Python that runs
+    it, which are others on every machine, and report errors in what is not compiled. `make lint` has checked the types.
+    """
     from mypyc.build import mypycify
 
-    # A build has not all dependencies at hand, so a comment that some of them need may seem unused here.
-    options = ["--strict", "--no-warn-unused-ignores", "--explicit-package-bases", "--namespace-packages"]
-    options.append("--ignore-missing-imports")
+    options = ["--config-file=", "--no-site-packages", "--ignore-missing-imports", "--follow-imports=silent"]
+    options += ["--explicit-package-bases", "--namespace-packages"]
     return mypycify([*options, *(f"ottla/{name}.py" for name in COMPILED)], opt_level="3", debug_level="0")
 
 
 def _compile(sources: Path, built: Path) -> None:
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
+    from setuptools.errors import BaseError, CCompilerError
 
     before = os.getcwd()
     os.chdir(sources)
@@ -187,5 +192,14 @@ def _compile(sources: Path, built: Path) -> None:
         command.build_temp = str(sources / "build")
         command.ensure_finalized()
         command.run()
+    except (BaseError, CCompilerError) as error:
+        fault = error.args[0]
+        reason = f"{fault.filename} cannot be run ({fault.strerror})" if isinstance(fault, OSError) else fault
+        raise SystemExit(
+            f"Ottla's hot path was not compiled: {reason}. Install a C compiler and the headers of this Python "
+            "(apt-get install gcc python3-dev), or build in plain Python, without HATCH_BUILD_HOOKS_ENABLE."
+        ) from error
     finally:
         os.chdir(before)
+    missing = [name for name in COMPILED if not Path(built, f"ottla/{name}{get_config_var('EXT_SUFFIX')}").exists()]
+    assert not missing, f"no extension module was made of {missing}"
