@@ -1,20 +1,51 @@
 """The documents stay true: what they name exists, what they link to is there, and the README's example runs."""
 
 import re
+import tomllib
 from pathlib import Path
+from typing import Final
 
 import pytest
+
+from hatch_readme import with_absolute_links
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _ROOMS = tuple(path.parent.name for path in ROOT.glob("src/ottla/*/__init__.py"))
+REPOSITORY: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+
+
+def _dead_links(text: str, directory: Path) -> list[str]:
+    """The links to files of ours that are not there, be it beside the text or by their address in the repository."""
+    targets = re.findall(r"\]\(([^)#\s]+)", text)
+    beside = [(target, directory / target) for target in targets if "://" not in target]
+    ours = re.findall(rf"({re.escape(REPOSITORY)}/(?:blob|tree)/[^/\s]+/([^)>#\s\"]+))", text)
+    return [target for target, file in beside + [(each, ROOT / path) for each, path in ours] if not file.exists()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)#\s]+)", document.read_text())
-    missing = [t for t in targets if "://" not in t and not (document.parent / t).exists()]
-    assert missing == []
+    assert _dead_links(document.read_text(), document.parent) == []
+
+
+def test_links_of_the_index_page_lead_somewhere(tmp_path: Path) -> None:
+    """A package index shows the README without the files beside it, so no relative link may be left."""
+    page = with_absolute_links((ROOT / "README.md").read_text(), f"{REPOSITORY}/blob/v1")
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", page) == []
+    assert page.count(f"{REPOSITORY}/blob/v1/docs/") > 10
+    assert _dead_links(page, tmp_path) == []
+    assert _dead_links(f"[gone]({REPOSITORY}/blob/v1/docs/gone.md)", tmp_path) == [f"{REPOSITORY}/blob/v1/docs/gone.md"]
+
+
+def test_addresses_of_the_project_lead_somewhere() -> None:
+    assert _dead_links((ROOT / "pyproject.toml").read_text(), ROOT) == []
+    elsewhere = {
+        str(file.relative_to(ROOT))
+        for file in (*DOCUMENTS, *ROOT.glob("*.toml"), *ROOT.glob("*.py"))
+        for owner in re.findall(r"https://github\.com/([\w.-]+)/ottla\b", file.read_text())
+        if not REPOSITORY.endswith(f"/{owner}/ottla")
+    }
+    assert elsewhere == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
