@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from ottla.common.extras import how_to_install, pip_arguments
+from ottla.common import extras
+from ottla.common.extras import how_to_install, pip_arguments, pip_builds
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,26 @@ from ottla.common.extras import how_to_install, pip_arguments
 )
 def test_where_ottla_came_from(origin: dict[str, object] | None, arguments: str) -> None:
     assert pip_arguments("spark", origin) == arguments
+
+
+@pytest.mark.parametrize(
+    ("origin", "builds"),
+    [
+        (None, False),
+        ({"url": "file:///home/me/ottla", "dir_info": {}}, True),
+        ({"url": "file:///tmp/ottla-1.tar.gz", "archive_info": {}}, True),
+        ({"url": "file:///tmp/ottla-1-cp311-cp311-linux_x86_64.whl", "archive_info": {}}, False),
+    ],
+)
+def test_only_sources_are_built(origin: dict[str, object] | None, builds: bool) -> None:
+    assert pip_builds(origin) == builds
+
+
+def test_a_compiled_ottla_stays_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This checkout is what Ottla was installed from, so pip builds it once more."""
+    plain = how_to_install("fast")
+    monkeypatch.setattr(extras, "is_compiled", lambda: True)
+    assert how_to_install("fast") == f"HATCH_BUILD_HOOKS_ENABLE=1 {plain}"
 
 
 def test_pip_takes_the_command() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ottla.common.errors import KafkaError
+from ottla.version import is_compiled
 
 
 class MissingExtraError(KafkaError, ImportError):
@@ -29,11 +30,18 @@ def needs(extra: str, what: str) -> Iterator[None]:
 def how_to_install(extra: str) -> str:
     """A command that can be pasted: it installs Ottla once more, from where it came, with ``extra``."""
     try:
-        origin = distribution("ottla").read_text("direct_url.json")  # PEP 610: there unless an index was asked
+        said = distribution("ottla").read_text("direct_url.json")  # PEP 610: there unless an index was asked
     except PackageNotFoundError:  # imported from an archive or a path; an index is the best guess
-        origin = None
-    arguments = pip_arguments(extra, json.loads(origin) if origin is not None else None)
-    return f"{shlex.quote(sys.executable)} -m pip install {arguments}"
+        said = None
+    origin = json.loads(said) if said is not None else None
+    # Built once more, a compiled Ottla would be plain Python without that.
+    compiling = "HATCH_BUILD_HOOKS_ENABLE=1 " if pip_builds(origin) and is_compiled() else ""
+    return f"{compiling}{shlex.quote(sys.executable)} -m pip install {pip_arguments(extra, origin)}"
+
+
+def pip_builds(origin: dict[str, Any] | None) -> bool:
+    """Whether pip makes a wheel of what is there, instead of taking one; ``origin`` as for :func:`pip_arguments`."""
+    return origin is not None and not origin["url"].endswith(".whl")
 
 
 def pip_arguments(extra: str, origin: dict[str, Any] | None) -> str:
