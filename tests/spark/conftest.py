@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.spark.errors import SparkUnavailableError
-from ottla.spark.jars import DELTA, Coordinate, find_jars
+from ottla.spark.jars import Coordinate, find_jars
 from ottla.spark.java import find_java_home
-from ottla.spark.session import spark_session
+from ottla.spark.session import check_packages, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def stock_jars(java_home: str) -> list[str]:
 @pytest.fixture(scope="session")
 def delta_jars(java_home: str) -> list[str]:
     """Delta's jars, or none if they cannot be had."""
-    return _jars_or_none("delta", DELTA, java_home)
+    return _jars_or_none("delta", check_packages(["delta"])["delta"], java_home)
 
 
 def _jars_or_none(name: str, coordinates: tuple[Coordinate, ...], java_home: str) -> list[str]:

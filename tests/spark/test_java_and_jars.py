@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.common.extras import how_to_install
 from ottla.spark import jars, java
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.jars import Coordinate, find_jars
-from ottla.spark.session import is_local, session_settings
+from ottla.spark.session import check_packages, is_local, session_settings
 
 SOME = (Coordinate("no.such.group", "no-such-artifact", "1.0"),)
 
@@ -94,6 +95,22 @@ def test_a_jar_is_fetched_once(monkeypatch: pytest.MonkeyPatch, own_cache: Path)
     find_jars("some", newer, "", lambda _: None)
     assert fetched == [SOME, newer]
     assert Path(first).is_file(), "somebody's Spark may be running on it"
+
+
+@pytest.mark.parametrize(("version", "delta"), [("4.0.5", "4.0"), ("4.1.0", "4.1"), ("4.2.1", "4.2")])
+def test_deltas_jar_is_the_one_of_this_spark(version: str, delta: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.version.__version__", version)
+    assert check_packages(["delta", "a:b:1"])["delta"][0].artifact == f"delta-spark_{delta}_2.13"
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "3.5.6", "4.20.0"])
+def test_a_spark_that_delta_is_not_known_for_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.version.__version__", version)
+    with pytest.raises(SparkUnavailableError) as raised:
+        session_settings("n", packages=["delta"])
+    sentence = f"Delta tables need Spark 4.0, 4.1 or 4.2, and PySpark is {version} here; this installs one that serves"
+    assert str(raised.value) == f"{sentence}: {how_to_install('spark')}"
+    assert check_packages(["a:b:1"]) == {}, "all but Delta may work"
 
 
 def test_the_users_settings_go_before_ours_and_lists_are_joined(

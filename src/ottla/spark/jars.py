@@ -1,7 +1,8 @@
 """Jars by their Maven coordinates, kept in the user's cache: Maven fetches them, else the Ivy inside PySpark.
 
 Maven goes first since it knows the user's mirrors and proxies. Sets of jars are listed whole, without what their
-descriptions ask for besides: most of that is in Spark already, in other versions.
+descriptions ask for besides: most of that is in Spark already, in other versions. A set belongs to one minor version of
+Spark: Delta's jar for 4.2 writes a table on 4.3 that it then cannot read.
 """
 
 import importlib.util
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ottla.common.error_words import in_words
+from ottla.common.extras import how_to_install
 from ottla.spark.cache import cached_directory
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.trust_store import write_trust_store
@@ -39,14 +41,36 @@ class Coordinate(NamedTuple):
         return f"{self.artifact}-{self.version}.jar"
 
 
-DELTA: Final = (
-    Coordinate("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
-    Coordinate("io.delta", "delta-storage", "4.4.0"),
-    Coordinate("io.delta", "delta-kernel-api", "4.4.0"),
-    Coordinate("io.delta", "delta-kernel-defaults", "4.4.0"),
-    Coordinate("io.delta", "delta-kernel-unitycatalog", "4.4.0"),
-)
-"""Delta Lake for Spark 4.2, with what Spark itself does not have."""
+def _delta(spark: str, version: str) -> tuple[Coordinate, ...]:
+    """Delta Lake for one minor version of Spark, with what Spark itself does not have."""
+    others = ("delta-storage", "delta-kernel-api", "delta-kernel-defaults", "delta-kernel-unitycatalog")
+    return (
+        Coordinate("io.delta", f"delta-spark_{spark}_2.13", version),
+        *(Coordinate("io.delta", name, version) for name in others),
+    )
+
+
+PACKAGES: Final[Mapping[str, Mapping[str, tuple[Coordinate, ...]]]] = {
+    "delta": {spark: _delta(spark, "4.4.0") for spark in ("4.0", "4.1", "4.2")},
+}
+"""Sets of jars by their names and Spark's minor version: those that `make test-spark-versions` has tried.
+
+pyproject.toml bounds PySpark to the same versions.
+"""
+
+
+def coordinates_of(name: str, spark_version: str) -> tuple[Coordinate, ...]:
+    """The jars of a set for this Spark (``4.2.0``); SparkUnavailableError if none is known that works."""
+    sets = PACKAGES[name]
+    minor = ".".join(spark_version.split(".")[:2])
+    if minor not in sets:
+        *others, last = sets
+        served = f"{', '.join(others)} or {last}"
+        raise SparkUnavailableError(
+            f"{name.capitalize()} tables need Spark {served}, and PySpark is {spark_version} here; "
+            f"this installs one that serves: {how_to_install('spark')}"
+        )
+    return sets[minor]
 
 
 def find_jars(name: str, coordinates: Sequence[Coordinate], java_home: str, say: Say) -> list[str]:

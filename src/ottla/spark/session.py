@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Final
 from ottla.common.extras import how_to_install
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.failures import sentence_of
-from ottla.spark.jars import DELTA, Coordinate, Say, find_jars
+from ottla.spark.jars import PACKAGES, Coordinate, Say, coordinates_of, find_jars
 from ottla.spark.java import find_java_home
 from ottla.spark.shipping import SHIP, check_executors, check_master, pack
 from ottla.spark.spark_home import compiled_spark_home
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL: Final = "local[*]"
-PACKAGES: Final[Mapping[str, tuple[Coordinate, ...]]] = {"delta": DELTA}
-"""Sets of jars that are fetched into the user's cache, by the names that ``packages`` may have."""
 _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -48,9 +46,9 @@ def spark_session(
     """Start Spark, or give the session that this process has already.
 
     ``packages`` are Maven coordinates (``group:artifact:version``) that Spark resolves itself, and ``"delta"``, which
-    is fetched into the user's cache and switched on. ``conf`` goes before everything that is set
-    here. ``say`` is told what takes long; ``jvm_log`` takes what the JVM and Spark's workers print, which else goes to
-    standard error.
+    is fetched into the user's cache, as this version of Spark needs it, and switched on. ``conf`` goes before
+    everything that is set here. ``say`` is told what takes long; ``jvm_log`` takes what the JVM and Spark's workers
+    print, which else goes to standard error.
 
     Raises SparkUnavailableError if there is no PySpark, no Java, or a jar cannot be had.
     """
@@ -89,10 +87,7 @@ def session_settings(
     say: Say = lambda _message: None,
 ) -> dict[str, str]:
     """All settings of a session as ``spark_session`` makes it; sets JAVA_HOME and PYSPARK_PYTHON for this process."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
+    sets = check_packages(packages)
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = java_home
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -113,7 +108,7 @@ def session_settings(
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [shipment.directory, os.environ.get("PYTHONPATH")]))
     if "delta" in packages:
         settings |= _DELTA
-    jars = [jar for name in packages if name in PACKAGES for jar in find_jars(name, PACKAGES[name], java_home, say)]
+    jars = [jar for name, jars in sets.items() for jar in find_jars(name, jars, java_home, say)]
     if jars:
         settings["spark.jars"] = ",".join(jars)
     others = [each for each in packages if each not in PACKAGES]
@@ -125,6 +120,18 @@ def session_settings(
         both = key in _LISTS and value and settings.get(key)
         settings[key] = f"{settings[key]},{value}" if both else value
     return settings
+
+
+def check_packages(packages: Sequence[str]) -> dict[str, tuple[Coordinate, ...]]:
+    """The sets of jars among ``packages``, for the PySpark that is installed; starts nothing.
+
+    SparkUnavailableError if there is no PySpark, or none of a set is for its version.
+    """
+    try:
+        from pyspark.version import __version__
+    except ImportError:
+        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
+    return {name: coordinates_of(name, __version__) for name in packages if name in PACKAGES}
 
 
 def is_local(master: str) -> bool:

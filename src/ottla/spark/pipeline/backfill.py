@@ -19,6 +19,7 @@ from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.table_reading import TableSource, is_delta, read_table, settled_table, stream_table
+from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,8 +54,9 @@ class Backfill:
 
 def backfill(job: Job, work: Backfill, *, say: Say) -> int:
     """Write the table to the topic; the exit code is 0 when all of it is there."""
-    check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
     packages = ["delta"] if is_delta(work.table) else []
+    check_packages(packages)
+    check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
     settled = with_headers(job) if "headers" in work.mapping.parts else job
     with spark_of(settled, packages=packages, say=say) as spark, StopRequest() as stop:
         backfill_on(spark, job, work, stop, say=say)

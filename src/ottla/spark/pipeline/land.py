@@ -24,6 +24,7 @@ from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
+from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,9 +47,10 @@ def land(
     say: Say,
 ) -> int:
     """Land the topic in the table at ``path`` until a stop is asked for, or until all is there; the exit code."""
+    packages = ["delta"] if landing.table_format == "delta" else []
+    check_packages(packages)
     writes = [dead_letters] if dead_letters is not None and landing.value != "raw" else []
     check_topics(job, reads=[landing.topic], writes=writes, say=say)
-    packages = ["delta"] if landing.table_format == "delta" else []
     options = {"startingOffsets": starting_offsets, "maxOffsetsPerTrigger": str(max_offsets)}
     with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
         land_on(spark, job, landing, path, stop, options=options, dead_letters=dead_letters, every=every, say=say)

@@ -17,6 +17,7 @@ from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
+from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,8 +33,10 @@ def run_pipelines(
     pipelines: Sequence[Pipeline], job: Job, *, say: Say, on_start: Callable[[], None] = lambda: None
 ) -> int:
     """Run these pipelines on a session of their own until they end or a stop is asked for."""
+    packages = packages_of(pipelines)
+    check_packages(packages)
     check_declared(pipelines, job, say=say)
-    with spark_of(job, packages=packages_of(pipelines), say=say) as spark, StopRequest() as stop:
+    with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
         run_on(spark, pipelines, job, stop, say=say, on_start=on_start)
     return stop.exit_code if job.once else 0
 

@@ -16,6 +16,7 @@ from ottla.spark.pipeline.topic_slices import DEFAULT_SLICE_RECORDS
 from ottla.spark.pipeline.verify import DEFAULT_SAMPLES, Verification, verify_on
 from ottla.spark.pipeline.verify_result import Comparison
 from ottla.spark.pipeline.verify_sides import ComparedSide, TableSide, TopicSide, landed_sides
+from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,10 +41,11 @@ class VerifyRequest:
 
 def verify(job: Job, request: VerifyRequest, *, say: Say) -> tuple[Comparison | None, int]:
     """The comparison, None if it was stopped; and the exit code of a stop, else 0."""
+    packages = ["delta"] if request.table is not None and is_delta(request.table) else []
+    check_packages(packages)
     check_topics(job, reads=[request.topic], say=say)
     if request.other_topic is not None:
         check_topics(request.target or job, reads=[request.other_topic], say=say)
-    packages = ["delta"] if request.table is not None and is_delta(request.table) else []
     with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
         store = RunStore(spark, job.checkpoint_path)
         work = settled_verification(spark, job, request)
