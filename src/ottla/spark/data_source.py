@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import (
         DataSourceArrowWriter,
         DataSourceReader,
-        DataSourceStreamArrowWriter,
         DataSourceStreamReader,
+        DataSourceStreamWriter,
     )
     from pyspark.sql.types import StructType
 
@@ -50,18 +50,18 @@ class OttlaDataSource(DataSource):
         return make_stream_reader(self.options, schema)
 
     @plainly
-    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":  # noqa: ARG002 - Spark's signature
-        """For ``df.write``; a topic cannot be overwritten, so both save modes append."""
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
+        """For ``df.write``; Spark lets no save modes but append and overwrite come here."""
         from ottla.spark.sink.batch_writer import make_writer
 
-        return make_writer(self.options, schema)
+        return make_writer(self.options, schema, overwrite=overwrite)
 
     @plainly
     def streamWriter(  # noqa: N802 - Spark's name
         self,
         schema: "StructType",
-        overwrite: bool,  # noqa: ARG002 - Spark's signature
-    ) -> "DataSourceStreamArrowWriter":
+        overwrite: bool,  # noqa: ARG002 - output mode complete, which appends in the stock connector, too
+    ) -> "DataSourceStreamWriter":
         """For ``df.writeStream``."""
         from ottla.spark.sink.stream_writer import make_stream_writer
 

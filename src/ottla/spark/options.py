@@ -11,6 +11,9 @@ T = TypeVar("T")
 KAFKA_PREFIX: Final = "kafka."
 SPARK_OPTIONS: Final = frozenset({"checkpointlocation", "path", "queryname", "outputmode"})
 """What Spark itself puts among a query's options; nobody here reads it."""
+_OF_A_TABLE: Final = "provider"
+"""What Spark puts among the options of CREATE TABLE."""
+_NO_TABLES: Final = "Spark does not hand the options of a table to a source in Python; CREATE TEMPORARY VIEW has them"
 _UNITS_MS: Final = {"us": 0.001, "ms": 1, "": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -33,6 +36,9 @@ class Options:
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._by_lower
+
+    def __len__(self) -> int:
+        return len(self._by_lower)
 
     def text(self, name: str) -> str | None:
         """The value without blanks around it; None if it is not given."""
@@ -72,6 +78,8 @@ class Options:
 
     def refuse_unknown(self, known: Collection[str]) -> None:
         """InvalidConfigError for an option that is neither in ``known``, nor ``kafka.…``, nor Spark's own."""
+        if _OF_A_TABLE in self._by_lower:
+            raise InvalidConfigError(f"CREATE TABLE cannot be used: {_NO_TABLES}")
         by_lower = {name.lower(): name for name in known}
         for name in self._by_lower:
             if name not in by_lower and name not in SPARK_OPTIONS and not name.startswith(KAFKA_PREFIX):
@@ -99,7 +107,8 @@ def refuse_kafka(properties: Mapping[str, str], reasons: Mapping[str, str]) -> N
 
 def require_bootstrap_servers(options: Options) -> None:
     """InvalidConfigError if nobody says where the cluster is."""
-    options.required(f"{KAFKA_PREFIX}bootstrap.servers", "it names some brokers of the cluster, as host:port")
+    where = "it names some brokers of the cluster, as host:port"
+    options.required(f"{KAFKA_PREFIX}bootstrap.servers", where if options else f"{where} ({_NO_TABLES})")
 
 
 def _duration_ms(text: str) -> int:

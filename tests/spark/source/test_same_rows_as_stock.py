@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
 
 from tests.node import Node
 from tests.spark.source.every_record import FIRST_TIME_MS, Topics, every_record, fill_codecs
@@ -118,6 +119,75 @@ def test_a_stream_in_limited_batches(programs: Programs, topics: Topics) -> None
     assert len(ours) > 2
     assert ours == stock
     assert our_progress == stock_progress
+
+
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [
+        (1_000_000, {}),
+        (1_000_000, {"failOnDataLoss": "false"}),
+        (40, {"endingOffsetsByTimestamp": '{"TOPIC": {"0": 1700000000010, "1": 0, "2": 0}}'}),
+    ],
+    ids=["beyond", "loss-allowed", "after-a-time"],
+)
+def test_a_batch_that_starts_after_its_end_is_refused_by_both(
+    programs: Programs, topics: Topics, start: int, more: dict[str, str]
+) -> None:
+    offsets = {"startingOffsets": json.dumps({topics.codecs: {"0": start, "1": -2, "2": -2}})}
+    options = {"subscribe": topics.codecs, **offsets}
+    options |= {name: text.replace("TOPIC", topics.codecs) for name, text in more.items()}
+    with pytest.raises(Exception, match=f"start offset {start} is greater than the resolved end offset"):
+        programs.batch("kafka", options)
+    with pytest.raises(AnalysisException, match=f"starting offset of {topics.codecs}-0 is after .*: {start} > "):
+        programs.batch("ottla", options)
+
+
+def test_a_stream_that_starts_after_the_end_loses_data_in_both(
+    programs: Programs, topics: Topics, tmp_path: Path
+) -> None:
+    offsets = {"startingOffsets": json.dumps({topics.codecs: {"0": 1_000_000, "1": -2, "2": -2}})}
+    options = {"subscribe": topics.codecs, **offsets}
+    for kind, sentence in (("kafka", "changed from 1000000 to"), ("ottla", "was read up to 1000000")):
+        with pytest.raises(StreamingQueryException, match=sentence):
+            programs.stream(kind, options, f"lost-{kind}")
+    options["failOnDataLoss"] = "false"
+    assert programs.stream("ottla", options) == programs.stream("kafka", options)
+
+
+def test_a_view_of_sql_has_the_same_rows(
+    programs: Programs, kafka: Node, spark: "SparkSession", topics: Topics
+) -> None:
+    for kind in ("kafka", "ottla"):
+        spark.sql(
+            f"CREATE TEMPORARY VIEW every_{kind} USING {kind} OPTIONS "
+            f"(kafka.bootstrap.servers '{kafka.bootstrap}', subscribe '{topics.codecs}', includeHeaders 'true')"
+        )
+    try:
+        stock, ours = (_rows(spark.table(f"every_{kind}")) for kind in ("kafka", "ottla"))
+        assert ours == stock == programs.batch("kafka", {"subscribe": topics.codecs, **WITH_HEADERS})
+    finally:
+        for kind in ("kafka", "ottla"):
+            spark.sql(f"DROP VIEW every_{kind}")
+
+
+def test_a_table_of_sql_is_refused_since_it_would_lose_its_options(spark: "SparkSession", kafka: Node) -> None:
+    options = f"OPTIONS (kafka.bootstrap.servers '{kafka.bootstrap}', subscribe 't', topic 't')"
+    with pytest.raises(AnalysisException, match="CREATE TEMPORARY VIEW has them"):
+        spark.sql(f"CREATE TABLE no_such USING ottla {options}")
+    spark.sql(f"CREATE TABLE without_options (value STRING) USING ottla {options}")  # Spark asks nobody
+    try:
+        for statement in ("SELECT * FROM without_options", "INSERT INTO without_options SELECT 'x'"):
+            with pytest.raises(AnalysisException, match="CREATE TEMPORARY VIEW has them"):
+                spark.sql(statement).collect()
+    finally:
+        spark.sql("DROP TABLE without_options")
+
+
+@pytest.mark.parametrize("kind", ["kafka", "ottla"])
+def test_a_topic_cannot_be_overwritten(spark: "SparkSession", kafka: Node, topics: Topics, kind: str) -> None:
+    writer = spark.range(1).selectExpr("'x' as value").write.format(kind).mode("overwrite")
+    with pytest.raises(AnalysisException, match=r"Overwrite not allowed|cannot be overwritten: write with mode"):
+        writer.options(**{"kafka.bootstrap.servers": kafka.bootstrap, "topic": topics.append_time}).save()
 
 
 @pytest.mark.spark_full

@@ -1,5 +1,6 @@
 import pytest
 
+from ottla.common.errors import InvalidConfigError
 from ottla.common.topic_partition import TopicPartition
 from ottla.spark.scan.offset_range import OffsetRange
 from ottla.spark.source.batch_ranges import clipped, ranges_between
@@ -102,5 +103,7 @@ def test_a_partition_that_goes_while_a_batch_is_planned_is_a_loss() -> None:
     assert resolved(OffsetBound(offsets={A: 7, B: LATEST}), [A, B], {}, {}) == {A: 7}
 
 
-def test_a_batch_query_that_starts_after_the_end_reads_nothing() -> None:
-    assert clipped({A: 30}, {A: 20}, {A: 0}, {A: 20}) == ([], [])
+def test_a_batch_query_that_starts_after_the_end_is_refused_as_by_the_stock_connector() -> None:
+    with pytest.raises(InvalidConfigError, match=r"t-0 is after its ending offset: 30 > 20 .*offsets 3 to 20 now"):
+        clipped({A: 30}, {A: 20}, {A: 3}, {A: 20})
+    assert clipped({A: 20}, {A: 20}, {A: 0}, {A: 20}) == ([], [])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from ottla.common.errors import InvalidConfigError
 from ottla.spark.plain_errors import plainly
 from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
 from ottla.spark.sink.commit_protocol import CommitProtocol
@@ -71,8 +72,10 @@ class ExactlyOnceBatchWriter(DataSourceArrowWriter):
         return CommitProtocol(self._options.sink_id, _new_id, forgets=True)
 
 
-def make_writer(options: Mapping[str, str], schema: "StructType") -> DataSourceArrowWriter:
+def make_writer(options: Mapping[str, str], schema: "StructType", *, overwrite: bool = False) -> DataSourceArrowWriter:
     """The writer of a query; InvalidConfigError or another KafkaError, in one sentence, if it cannot work."""
+    if overwrite:
+        raise InvalidConfigError("A topic cannot be overwritten: write with mode('append'), or INSERT INTO in SQL")
     write_id = _new_id()
     parsed = parse_sink_options(options, write_id=write_id)
     columns = check_schema(schema, parsed.topic, keeps_timestamps=parsed.keeps_timestamps)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from ottla.common.errors import InvalidConfigError
 from ottla.common.topic_partition import TopicPartition
 from ottla.spark.scan.offset_range import OffsetRange
 
@@ -64,7 +65,10 @@ def clipped(
     earliest: Mapping[TopicPartition, int],
     latest: Mapping[TopicPartition, int],
 ) -> BatchRanges:
-    """The ranges of a batch query: what is outside of the partitions is cut off, and lost. None goes backwards."""
+    """The ranges of a batch query: what is outside of the partitions is cut off, and lost.
+
+    InvalidConfigError for a range that goes backwards, as one does that starts beyond the end of its partition.
+    """
     losses: list[str] = []
     ranges: list[OffsetRange] = []
     for partition in sorted(start):
@@ -72,6 +76,11 @@ def clipped(
             losses.append(f"{partition} went while it was looked at")
             continue
         first, last = start[partition], end[partition]
+        if first > last:
+            raise InvalidConfigError(
+                f"The starting offset of {partition} is after its ending offset: {first} > {last}"
+                f" (the partition has offsets {earliest[partition]} to {latest[partition]} now)"
+            )
         if first < earliest[partition] and first < last:
             losses.append(f"{partition} begins with offset {earliest[partition]}, and {first} is asked for")
         if last > latest[partition]:
