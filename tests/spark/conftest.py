@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.version import __version__ as PYSPARK  # noqa: N812 - a constant
 
 from ottla.spark.errors import SparkUnavailableError
-from ottla.spark.jars import Coordinate, find_jars
+from ottla.spark.jars import PACKAGES, Coordinate, coordinates_of, find_jars
 from ottla.spark.java import find_java_home
-from ottla.spark.session import check_packages, spark_session
+from ottla.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,14 +49,18 @@ def java_home() -> str:
 
 @pytest.fixture(scope="session")
 def stock_jars(java_home: str) -> list[str]:
-    """The stock Kafka connector's jars, or none if they cannot be had."""
+    """The stock Kafka connector's jars, or none if they cannot be had, or are of another Spark than this."""
+    if not PYSPARK.startswith("4.2."):
+        return []
     return _jars_or_none("spark-sql-kafka", STOCK_CONNECTOR, java_home)
 
 
 @pytest.fixture(scope="session")
 def delta_jars(java_home: str) -> list[str]:
-    """Delta's jars, or none if they cannot be had."""
-    return _jars_or_none("delta", check_packages(["delta"])["delta"], java_home)
+    """Delta's jars, or none if they cannot be had, or there are none for this Spark."""
+    if ".".join(PYSPARK.split(".")[:2]) not in PACKAGES["delta"]:
+        return []
+    return _jars_or_none("delta", coordinates_of("delta", PYSPARK), java_home)
 
 
 def _jars_or_none(name: str, coordinates: tuple[Coordinate, ...], java_home: str) -> list[str]:

@@ -45,9 +45,10 @@ class OttlaDataSource(DataSource):
     @plainly
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """For ``spark.readStream``."""
+        from ottla.spark.pyspark_versions import as_stream_reader
         from ottla.spark.source.stream_reader import make_stream_reader
 
-        return make_stream_reader(self.options, schema)
+        return as_stream_reader(make_stream_reader(self.options, schema))
 
     @plainly
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
@@ -63,6 +64,7 @@ class OttlaDataSource(DataSource):
         overwrite: bool,  # noqa: ARG002 - output mode complete, which appends in the stock connector, too
     ) -> "DataSourceStreamWriter":
         """For ``df.writeStream``."""
+        from ottla.spark.pyspark_versions import as_stream_writer
         from ottla.spark.sink.stream_writer import make_stream_writer
 
-        return make_stream_writer(self.options, schema)
+        return as_stream_writer(make_stream_writer(self.options, schema), schema)

@@ -91,12 +91,12 @@ class Avro:
     def parsed(self, value: "Column") -> Parsed:
         """Read a column of binary values, in Python and a batch at a time."""
         from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
-        from pyspark.sql.pandas.types import to_arrow_type
 
         from ottla.spark.pipeline.avro_values import AvroBatches
+        from ottla.spark.pyspark_versions import utc_arrow_type
 
         result = struct_of(f"value {read_schema(self.schema).ddl}, error string")
-        batches = AvroBatches(self.schema, to_arrow_type(result, timezone="UTC"), confluent=self.confluent)
+        batches = AvroBatches(self.schema, utc_arrow_type(result), confluent=self.confluent)
         both = arrow_udf(batches, result, ArrowUDFType.SCALAR)(value)
         return Parsed(both["value"], both["error"])
 
@@ -105,7 +105,10 @@ class Avro:
         return [self.name, _on_one_line(self.schema), "confluent" if self.confluent else "plain"]
 
     def check(self) -> None:
-        """SchemaError if the schema cannot be read."""
+        """SchemaError if the schema cannot be read, SparkUnavailableError if this PySpark cannot read by it."""
+        from ottla.spark.pyspark_versions import require_arrow_functions
+
+        require_arrow_functions("a topic of Avro values")
         try:
             read_schema(self.schema)
         except AvroSchemaError as error:

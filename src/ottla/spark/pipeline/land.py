@@ -49,6 +49,11 @@ def land(
     """Land the topic in the table at ``path`` until a stop is asked for, or until all is there; the exit code."""
     packages = ["delta"] if landing.table_format == "delta" else []
     check_packages(packages)
+    from ottla.spark.pyspark_versions import tell_limits
+
+    if landing.value == "avro":
+        Avro(landing.schema).check()
+    tell_limits(say)
     writes = [dead_letters] if dead_letters is not None and landing.value != "raw" else []
     check_topics(job, reads=[landing.topic], writes=writes, say=say)
     options = {"startingOffsets": starting_offsets, "maxOffsetsPerTrigger": str(max_offsets)}
@@ -114,8 +119,6 @@ def _with_schema(landing: Landing, schema: "StructType") -> Landing:
 
 def check_fields(landing: Landing) -> None:
     """SchemaError if the schema has names that are ours, or lacks the time field."""
-    if landing.value == "avro":
-        Avro(landing.schema).check()
     if landing.value != "json":
         return
     names = struct_of(landing.schema).fieldNames()

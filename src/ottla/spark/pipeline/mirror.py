@@ -20,6 +20,7 @@ from ottla.spark.pipeline.job_document import settle_document
 from ottla.spark.pipeline.preflight import cluster_id, missing_sentence
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
+from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +71,10 @@ def _check_no_loop(names: Mapping[str, str]) -> None:
 
 def mirror(job: Job, work: Mirror, *, say: Say) -> int:
     """Mirror until a stop is asked for, or until all is there; the exit code."""
+    check_packages([])
+    from ottla.spark.pyspark_versions import tell_limits
+
+    tell_limits(say)
     prepare_topics(job, work, say=say)
     with spark_of(with_headers(job), say=say) as spark, StopRequest() as stop:
         mirror_on(spark, job, work, stop, say=say)

@@ -9,9 +9,10 @@ import uuid
 from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import WriterCommitMessage
 
 from ottla.spark.plain_errors import plainly
+from ottla.spark.pyspark_versions import DataSourceStreamArrowWriter
 from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
 from ottla.spark.sink.commit_protocol import CommitProtocol
 from ottla.spark.sink.plain_sink import write_plainly

@@ -3,19 +3,21 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
+
+from ottla.common.errors import KafkaError
+from ottla.common.topic_partition import TopicPartition
+from ottla.spark.plain_errors import plainly
+from ottla.spark.pyspark_versions import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-
-from ottla.common.topic_partition import TopicPartition
-from ottla.spark.plain_errors import plainly
 from ottla.spark.source.batch_ranges import aged_out, gone
 from ottla.spark.source.batch_reader import check_schema
 from ottla.spark.source.cluster_offsets import missing_error
@@ -114,6 +116,19 @@ class OttlaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             is_limited=is_limited,
         )
         return nested_of(end) if end else start
+
+    @plainly
+    def first_end(self, seen: Nested | None) -> Nested:
+        """As the first ``latestOffset`` of a run that may be Trigger.AvailableNow's, to which this is its end.
+
+        ``seen`` is where the last batch of the query ended. Without it the query may be new; if its beginning cannot
+        be found it is not, or Spark asks for that next and shows why.
+        """
+        if seen is None:
+            with suppress(KafkaError):
+                self.initialOffset()
+        self._latest = self._fresh_latest(offsets_of(seen or {}))
+        return nested_of(self._state.first_end(self._latest, is_new=seen is None))
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
         """The ends of all partitions, for the query's progress: what is between them and its end is the lag."""

@@ -17,13 +17,14 @@ class StreamState:
     does not matter.
     """
 
-    __slots__ = ("_floating", "_has_made_batch", "_hold_back", "_max_offsets", "initial", "target")
+    __slots__ = ("_floating", "_has_made_batch", "_hold_back", "_is_first_made", "_max_offsets", "initial", "target")
 
     def __init__(self, max_offsets: int | None, hold_back: HoldBack | None) -> None:
         self._max_offsets = max_offsets
         self._hold_back = hold_back
         self._floating: frozenset[TopicPartition] = frozenset()
         self._has_made_batch = False
+        self._is_first_made = False
         self.initial: Offsets | None = None
         """Where the query begins; None until ``begin``."""
         self.target: Offsets | None = None
@@ -48,6 +49,7 @@ class StreamState:
         Without ``is_limited`` it takes all there is. A run that has a target holds nothing back, or it might not get
         there.
         """
+        self._has_made_batch |= self._is_first_made
         pinned = self._pinned(start, latest)
         self._has_made_batch = True
         end: Offsets = {**latest, **pinned}
@@ -58,6 +60,14 @@ class StreamState:
         if self._max_offsets is None:
             return end
         return prorated(self._max_offsets, {**first_of_new, **start}, end)
+
+    def first_end(self, latest: Mapping[TopicPartition, int], *, is_new: bool) -> Offsets:
+        """As the first ``end_of_batch`` of a run whose start Spark does not tell: it takes all there is.
+
+        The run may still have to do a first batch of an earlier one, so ``ranges`` does not take that for made.
+        """
+        self._is_first_made = True
+        return {**latest, **(self._pinned(self.initial or {}, latest) if is_new else {})}
 
     def ranges(
         self,
