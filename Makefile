@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 
-.PHONY: setup run test test-compiled lint bench chaos lock clean interop spark
+.PHONY: setup run test test-compiled lint bench chaos lock clean interop spark test-spark-versions
 
 setup: $(VENV)/.ready
 
@@ -51,6 +51,20 @@ interop: setup
 
 spark: setup
 	$(BIN)/python -m pytest -m spark_full tests/spark
+
+# The tests of Spark with the other versions that pyproject.toml allows, each in a venv of its own (600 MB).
+SPARK_VERSIONS ?= 4.0.2 4.1.2
+test-spark-versions: $(SPARK_VERSIONS:%=build/spark-%/.ready)
+	for version in $(SPARK_VERSIONS); do build/spark-$$version/bin/python -m pytest tests/spark/test_session.py \
+		tests/spark/test_pyspark_versions.py tests/spark/source/test_source_in_spark.py \
+		tests/spark/sink/test_spark_sink.py tests/spark/pipeline || exit 1; done
+
+build/spark-%/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	grep -v '^pyspark==' requirements.lock > $(@D)/requirements.txt
+	$(@D)/bin/python $(PIP) install --requirement $(@D)/requirements.txt pyspark==$*
+	$(@D)/bin/python $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
 
 # The broker is measured as a wheel installs it, with its hot path compiled; without a C compiler, as it is.
 bench: setup

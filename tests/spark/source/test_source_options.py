@@ -129,6 +129,8 @@ def test_offsets_are_kept_in_one_order() -> None:
         ),
         (None, {**GIVEN, "assign": '{"t": [0]}'}, "subscribe and assign are given"),
         (None, without("kafka.bootstrap.servers"), "Option 'kafka.bootstrap.servers' must be given"),
+        (None, {**GIVEN, "provider": "ottla"}, "CREATE TABLE cannot be used: Spark does not hand the options"),
+        (None, {}, "(Spark does not hand the options of a table to a source in Python; CREATE TEMPORARY VIEW has"),
         (None, {**GIVEN, "subscribe": " , "}, "Option 'subscribe' names no topic"),
         (None, without("subscribe", subscribePattern=" "), "Option 'subscribePattern' is empty"),
         (None, without("subscribe", subscribePattern="("), "Option 'subscribePattern' is no regular expression"),
