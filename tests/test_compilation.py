@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 from packaging.requirements import Requirement
 
-from ottla.version import HOT_MODULE
+from ottla.common.compiled import HOT_MODULE
 
 ROOT: Final = Path(__file__).parent.parent
 PYPROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -5,30 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from ottla import version
-from ottla.version import is_compiled, version_line
+from ottla.common import compiled
+from ottla.common.compiled import is_compiled
+from ottla.version import version_line
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of sources, which stands where Ottla's is looked for."""
-    (tmp_path / "records").mkdir()
-    (tmp_path / "records" / "batch.py").write_text("raise AssertionError('the question imports nothing')")
-    monkeypatch.setattr(version, "package_path", [str(tmp_path)])
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A room of sources, which stands where Ottla's is looked into."""
+    (tmp_path / "java_hash.py").write_text("raise AssertionError('the question imports nothing')")
+    monkeypatch.setattr(compiled, "room", [str(tmp_path)])
     return tmp_path
 
 
-def test_sources_alone_are_plain_python(package: Path) -> None:
+def test_sources_alone_are_plain_python(room: Path) -> None:
     assert not is_compiled()
     assert "(plain Python " in version_line()
 
 
-def test_an_extension_module_beside_its_source_is_compiled(package: Path) -> None:
-    (package / "records" / f"batch{EXTENSION_SUFFIXES[0]}").touch()
+def test_an_extension_module_beside_its_source_is_compiled(room: Path) -> None:
+    (room / f"java_hash{EXTENSION_SUFFIXES[0]}").touch()
     assert is_compiled()
     assert "(compiled, Python " in version_line()
 
 
-def test_an_extension_module_for_another_python_is_not(package: Path) -> None:
-    (package / "records" / "batch.cpython-27m-x86_64-linux-gnu.so").touch()
+def test_an_extension_module_for_another_python_is_not(room: Path) -> None:
+    (room / "java_hash.cpython-27m-x86_64-linux-gnu.so").touch()
     assert not is_compiled()

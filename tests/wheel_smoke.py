@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 import ottla
+from ottla.common.compiled import is_compiled
 from ottla.testing import Broker
-from ottla.version import is_compiled, version_line
+from ottla.version import version_line
 
 OTTLA: Final = (sys.executable, "-P", "-m", "ottla")
 LINES: Final = "one\ntwo\nthree\n"

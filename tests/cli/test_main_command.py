@@ -13,8 +13,8 @@ import pytest
 from ottla import __version__
 from ottla.cli import errors
 from ottla.cli.main import COMMANDS, GROUPS, main
+from ottla.common.compiled import is_compiled
 from ottla.common.errors import ApiError, InvalidConfigError
-from ottla.version import is_compiled
 from tests.cli.terminal import command, heed_ctrl_c, run_in_terminal, run_piped
 from tests.node import Node
 

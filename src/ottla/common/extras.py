@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ottla.common.compiled import is_compiled
 from ottla.common.errors import KafkaError
-from ottla.version import is_compiled
 
 
 class MissingExtraError(KafkaError, ImportError):
