@@ -85,3 +85,37 @@ def test_what_tells_a_compiled_ottla_is_compiled() -> None:
         check=True,
     ).stdout.split()
     assert HOT_MODULE.removeprefix("ottla.").replace(".", "/") in compiled
+
+
+def _compile(tmp_path: Path, extensions: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The second half of a build, of these extensions in place of the translated ones."""
+    (tmp_path / "x.c").write_text("int x;")
+    script = f"""
+import sys
+from pathlib import Path
+from setuptools import Extension
+sys.path.append({str(ROOT)!r})
+import hatch_build
+hatch_build.translate = lambda: {extensions}
+hatch_build._compile(Path.cwd(), Path("lib").absolute())
+"""
+    command = [sys.executable, "-P", "-c", script]
+    return subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_build_without_a_compiler_fails_in_one_sentence(tmp_path: Path) -> None:
+    done = _compile(tmp_path, "[Extension('x', ['x.c'])]", CC="/nowhere/cc")
+    assert done.returncode == 1
+    (said,) = (line for line in done.stderr.splitlines() if "not compiled" in line)
+    assert "/nowhere/cc" in said
+    assert "without HATCH_BUILD_HOOKS_ENABLE" in said
+    assert "Errno" not in said
+    assert "Traceback" not in done.stderr
+
+
+def test_a_build_that_compiles_less_than_all_fails(tmp_path: Path) -> None:
+    done = _compile(tmp_path, "[]")
+    assert done.returncode == 1
+    assert HOT_MODULE.removeprefix("ottla.").replace(".", "/") in done.stderr
