@@ -1,4 +1,4 @@
-"""The documents stay true: what they name exists, what they link to is there, and the README's example runs."""
+"""The documents stay true: what they name exists, and what they link to is there. tests/docs runs their examples."""
 
 import re
 import tomllib
@@ -78,9 +78,15 @@ def test_every_section_of_the_seeds_has_a_row() -> None:
     assert missing == []
 
 
-def test_the_readme_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed = []
-    for example in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
-        exec(compile(example.replace("/var/lib/ottla", str(tmp_path)), "README.md", "exec"), {})
-        printed.append(capsys.readouterr().out)
-    assert printed == ["b'two apples'\n", "0 b'42' b'two apples'\n", "", "0 b'key' b'value'\n"]  # Spark's only declares
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_targets_of_make_exist(document: Path) -> None:
+    """``make chaos`` in backquotes or at the beginning of a line of code."""
+    targets = set(re.findall(r"^([a-z][\w/-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", document.read_text(), re.MULTILINE))
+    assert named - targets == set()
+
+
+def test_the_tests_that_contributors_are_shown_exist() -> None:
+    shown = re.findall(r"pytest.* (tests/[\w/]+)", (ROOT / "CONTRIBUTING.md").read_text())
+    assert shown
+    assert [path for path in shown if not (ROOT / path).exists()] == []

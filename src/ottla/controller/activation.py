@@ -58,7 +58,7 @@ def activation_records(
         )
     if in_transaction:
         records.append(EndTransactionRecord())
-    logger.warning(
+    logger.info(  # Apache warns, of every start; a program without logging of its own would show it
         "Performing controller activation. The metadata log appears to be empty. Appending %d bootstrap record(s) at "
         "metadata.version %s.",
         *(len(bootstrap), version),
@@ -68,7 +68,7 @@ def activation_records(
 
 def _for_log_with_records(version: MetadataVersion, transaction_start_offset: int | None) -> ControllerResult[None]:
     if transaction_start_offset is None:
-        logger.warning("Performing controller activation.")
+        logger.info("Performing controller activation.")
         return ControllerResult((), None)
     assert version.is_metadata_transaction_supported, f"a transaction is open, but {version} knows none"
     logger.warning(

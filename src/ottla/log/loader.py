@@ -76,7 +76,7 @@ def loading(
     """
     return _Loader(
         context,
-        directory,
+        directory if "/" in directory else f"./{directory}",  # whose parent is a directory, too
         config,
         topic_partition=topic_partition,
         log_start_offset=log_start_offset,
