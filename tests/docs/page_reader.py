@@ -1,8 +1,8 @@
 """A reader who does what a page says: pastes its blocks in order, in one directory, beside one node.
 
-Nothing is changed but ``localhost:9092`` and ``localhost:9093``, which may be somebody else's here. They mean a broker
-that runs already, with its data in ``ottla-data``, as after ``ottla server``; and from the block on that shows a
-configuration with listeners, the node that this makes.
+Nothing is changed but ``localhost:9092`` and its like, which may be somebody else's here. That means a broker that runs
+already, with its data in ``ottla-data``, as after ``ottla server``; and from the block on that shows a configuration
+with listeners, the node that this makes.
 """
 
 import json
@@ -31,6 +31,7 @@ from tests.docs.pages import ROOT, Block
 from tests.readiness import readable
 
 BOUND_S: Final = 60
+SECOND: Final = "localhost:9192"
 SPARK_BOUND_S: Final = 600
 UNTIL: Final = {
     r"ottla server .*\n$": "Ottla is ready",
@@ -107,6 +108,11 @@ class PageReader:
 
     def paste_in_one_session(self, blocks: Sequence[Block]) -> None:
         """The same for blocks that need Spark, in one process; those of all pages share the directory and the node."""
+        with Broker() as second:  # which some pages have at another port
+            self._addresses[SECOND] = second.bootstrap_servers
+            self._paste_in_one_session(blocks)
+
+    def _paste_in_one_session(self, blocks: Sequence[Block]) -> None:
         steps = [(block.page, block.place, block.language, self._here(block), block.file_name) for block in blocks]
         done = subprocess.run(
             [sys.executable, "-m", "tests.docs.one_session"],

@@ -10,7 +10,7 @@ from tests.docs.not_run import NOT_RUN
 
 ROOT: Final = Path(__file__).parents[2]
 LANGUAGES: Final = frozenset({"python", "sh", "properties", "yaml", "text"})
-"""``text`` is a drawing, or what something prints; ``yaml`` has a node's environment. All but ``text`` is run or parsed."""
+"""``text`` is a drawing, or what something prints; ``yaml`` has a node's environment. All but ``text`` is tried."""
 
 _FENCE: Final = re.compile(
     r"^(?P<indent> *)```(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
@@ -19,8 +19,9 @@ _FILE_NAME: Final = re.compile(r"# ([\w.-]+\.(?:py|properties))\n")
 
 
 def pages() -> list[str]:
-    """Every page, by its path from the root."""
-    return sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+    """Every page, by its path from the root; a page before those that carry it further (``spark-exactly-once``)."""
+    found = (str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+    return sorted(found, key=lambda page: page.removesuffix(".md"))
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,13 @@ class Block:
         return f"{self.page}:{self.line}"
 
     @property
-    def first_command(self) -> str:
-        """Its first line without the comment behind it: what exceptions know it by."""
-        return self.text.partition("\n")[0].partition("  #")[0].rstrip()
-
-    @property
     def is_pasted(self) -> bool:
         """Whether a test does what it says; there is a reason for each that is not (``not_run.py``)."""
-        return self.language != "text" and (self.page, self.first_command) not in NOT_RUN
+        return self.language != "text" and not any(self.begins_as(*each) for each in NOT_RUN)
+
+    def begins_as(self, page: str, text: str) -> bool:
+        """What exceptions know it by."""
+        return self.page == page and self.text.startswith(text)
 
     @property
     def needs_spark(self) -> bool:

@@ -45,4 +45,4 @@ def test_every_block_says_what_it_is() -> None:
 
 
 def test_what_is_not_run_is_there() -> None:
-    assert set(NOT_RUN) - {(block.page, block.first_command) for block in BLOCKS} == set()
+    assert [each for each in NOT_RUN if not any(block.begins_as(*each) for block in BLOCKS)] == []
