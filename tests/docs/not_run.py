@@ -10,6 +10,7 @@ NOT_RUN: Final = {
     ("README.md", "ottla server --sample > server.properties"): (
         "the sample listens on 9092 and has its data in /var/lib; tests/cli/test_server_command.py starts it elsewhere"
     ),
+    ("README.md", "python3 -m venv ~/ottla"): _SETS_UP,
     ("README.md", "pip install '.[spark]'"): _SETS_UP,
     ("CONTRIBUTING.md", "make run"): _SETS_UP,
     ("docs/installation.md", "make setup"): _SETS_UP,
@@ -17,6 +18,7 @@ NOT_RUN: Final = {
     ("docs/installation.md", "pip install build"): _SETS_UP,
     ("docs/installation.md", "pip uninstall --yes ottla"): _SETS_UP,
     ("docs/installation.md", "ottla server  "): "listens on 9092, which may be taken; tests/cli/test_server_command.py",
+    ("docs/releasing.md", ""): "builds for an hour, tags and uploads; tests/test_packaging.py looks at the parts",
     ("docs/service.md", "sudo "): _IS_ROOTS,
     ("docs/service.md", "podman build -t ottla -f contrib/Containerfile ."): (
         "needs a container engine; tests/cli/test_service_files.py runs what the image does"
