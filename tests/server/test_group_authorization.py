@@ -67,6 +67,7 @@ class Services(SimpleNamespace):
                 )
             ),
             config=SimpleNamespace(current=SimpleNamespace(group=self.world.config)),
+            coordinator_topic_creation=SimpleNamespace(is_there=lambda _topic: False),  # no one denied makes it
         )
         self.denied = denied
 

@@ -1,15 +1,24 @@
 """FindCoordinator over the wire, in every version."""
 
+import asyncio
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from confluent_kafka import Consumer, Producer
 
 from ottla.common.error_code import ErrorCode
+from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
+from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.error_metrics import ErrorMetrics
 from ottla.testing import Broker
 from tests.server.group_wire import GROUP_PROPERTIES, find_coordinators
-from tests.server.wire import Wire, eventually
+from tests.server.wire import Wire
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 SHARE_KEY = "group:AAAAAAAAAAAAAAAAAAAAAQ:0"
@@ -92,11 +101,73 @@ def test_a_share_coordinator(wire: Wire, version: int, key: str, code: int) -> N
     assert (one.error_code, one.node_id) == (code, -1)
 
 
-def test_before_there_is_a_topic() -> None:
+@pytest.mark.parametrize("kind", [GROUP, TRANSACTION])
+@pytest.mark.parametrize("version", [3, 6])
+def test_the_first_question_makes_the_topic_and_is_answered_when_it_can_be_used(version: int, kind: int) -> None:
     with Broker(GROUP_PROPERTIES) as broker, Wire(broker.bootstrap_servers) as wire:
-        answer = wire.ask(FindCoordinatorRequest(key="g"), 3)
+        answer = wire.ask(FindCoordinatorRequest(key="k", key_type=kind, coordinator_keys=["k"]), version)
+        found = answer.coordinators[0] if version >= 4 else answer
+        assert (found.error_code, found.port) == (ErrorCode.NONE, port_of(broker.bootstrap_servers))
+        if kind == GROUP:
+            asked = wire.ask(OffsetFetchRequest(group_id="k", topics=None), 2)
+        else:
+            asked = wire.ask(InitProducerIdRequest(transactional_id="k", transaction_timeout_ms=60_000), 4)
+        assert asked.error_code == ErrorCode.NONE, "its partition is led and loaded"
+
+
+def test_a_topic_that_cannot_be_made() -> None:
+    with Broker({**GROUP_PROPERTIES, "offsets.topic.replication.factor": "3"}) as broker:
+        with Wire(broker.bootstrap_servers) as wire:
+            answer = wire.ask(FindCoordinatorRequest(key="g"), 3)
         assert (answer.error_code, answer.node_id, answer.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, -1)
         assert answer.error_message == "The coordinator is not available."
-        for _ in eventually():
-            if wire.ask(FindCoordinatorRequest(key="g"), 3).error_code == ErrorCode.NONE:
-                break
+
+
+def test_who_waits_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers the broker that asks for the topic; others are served, and who waits is told in the end."""
+    asked = threading.Event()
+
+    async def never(*_: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    with (
+        Broker(GROUP_PROPERTIES) as broker,
+        Wire(broker.bootstrap_servers) as waiting,
+        Wire(broker.bootstrap_servers) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        monkeypatch.setattr(AutoTopicCreation, "_create", never)
+        answer = pool.submit(waiting.ask, FindCoordinatorRequest(key="g"), 3)
+        assert asked.wait(30)
+        assert other.ask(MetadataRequest(topics=[]), 9).brokers
+        assert not answer.done()
+        assert answer.result(30).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_librdkafka_is_never_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would ask again a second later, in every user's first test."""
+    properties = {"offsets.topic.num.partitions": "50"}
+    counted: list[tuple[ApiKey, list[int]]] = []
+    count = ErrorMetrics.count
+
+    def note(metrics: ErrorMetrics, api_key: ApiKey, codes: list[int]) -> None:
+        counted.append((api_key, codes))
+        count(metrics, api_key, codes)
+
+    monkeypatch.setattr(ErrorMetrics, "count", note)
+    with Broker(properties) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        producer.produce("t", b"x")
+        assert producer.flush(30) == 0
+        consumer = Consumer(
+            {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "auto.offset.reset": "earliest"}
+        )
+        consumer.subscribe(["t"])
+        message = consumer.poll(30)
+        assert message is not None
+        assert message.value() == b"x"
+        consumer.close()
+    for asked in (ApiKey.FIND_COORDINATOR, ApiKey.JOIN_GROUP):
+        codes = {code for api_key, codes in counted if api_key is asked for code in codes}
+        assert codes <= {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED}, asked

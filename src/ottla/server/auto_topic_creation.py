@@ -30,19 +30,21 @@ class AutoTopicCreation:
         self._channel = channel
         self._request_timeout_ms = request_timeout_ms
         self._internal_topics = internal_topics
-        self._in_flight: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight: dict[str, asyncio.Task[set[str]]] = {}
 
     def create(self, names: Sequence[str], context: RequestContext) -> None:
         """Begin to create those that are not on their way already."""
         wanted = [name for name in names if name not in self._in_flight]
         if not wanted:
             return
-        self._in_flight.update(wanted)
         task = asyncio.get_running_loop().create_task(self._create(wanted, context))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._in_flight.update(dict.fromkeys(wanted, task))
         logger.info("Asked the active controller to create %s", ", ".join(wanted))
+
+    async def answered(self, name: str) -> bool:
+        """Whether the controller has made the topic that is on its way, when it has answered."""
+        task = self._in_flight.get(name)
+        return task is not None and name in await asyncio.shield(task)
 
     def _creatable(self, name: str) -> CreatableTopic:
         internal = self._internal_topics.get(name)
@@ -50,7 +52,8 @@ class AutoTopicCreation:
             return internal()
         return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
 
-    async def _create(self, names: Sequence[str], context: RequestContext) -> None:
+    async def _create(self, names: Sequence[str], context: RequestContext) -> set[str]:
+        """Those that there are now."""
         request = CreateTopicsRequest(
             topics=[self._creatable(name) for name in names],
             timeout_ms=self._request_timeout_ms(),
@@ -59,15 +62,20 @@ class AutoTopicCreation:
             response = await self._channel.forward(ApiKey.CREATE_TOPICS, request, context)
         except KafkaError as error:
             logger.warning("Auto topic creation failed for %s: %s", ", ".join(names), error)
-            return
+            return set()
         finally:
-            self._in_flight.difference_update(names)
+            for name in names:
+                del self._in_flight[name]
         assert isinstance(response, CreateTopicsResponse)
+        made = set()
         for topic in response.topics:
-            if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            if topic.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                made.add(topic.name)
+            else:
                 logger.warning(
                     "Auto topic creation failed for %s with error %s: %s",
                     topic.name,
                     ErrorCode(topic.error_code).name,
                     topic.error_message,
                 )
+        return made

@@ -32,6 +32,7 @@ from ottla.server.background import Background
 from ottla.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle, BrokerState
 from ottla.server.broker_publisher import BrokerMetadataPublisher
 from ottla.server.broker_session import BrokerSession
+from ottla.server.coordinator_topic_creation import CoordinatorTopicCreation
 from ottla.server.coordinator_topics import coordinator_topics
 from ottla.server.coordinators import Coordinators
 from ottla.server.directory_assignment import DirectoryAssignment
@@ -126,6 +127,9 @@ class BrokerServer:
         )
         request_metrics = RequestChannelMetrics(registry)
         errors = ErrorMetrics(request_metrics)
+        creation = AutoTopicCreation(
+            channel, lambda: config.current.network.request_timeout_ms, coordinator_topics(static)
+        )
         self.services = BrokerServices(
             node_id=node_id,
             cluster_id=cluster_id,
@@ -138,8 +142,9 @@ class BrokerServer:
             ),
             controller_channel=channel,
             metadata_settled=self._settled,
-            auto_topic_creation=AutoTopicCreation(
-                channel, lambda: config.current.network.request_timeout_ms, coordinator_topics(static)
+            auto_topic_creation=creation,
+            coordinator_topic_creation=CoordinatorTopicCreation(
+                creation, self.metadata, runtime, followed=self._settled, loaded=self._coordinators.loaded
             ),
             group_coordinator=self._coordinators.group,
             transaction_coordinator=self._coordinators.transaction,

@@ -20,6 +20,8 @@ class CoordinatorDriver:
         self._handle: asyncio.TimerHandle | None = None
         self._armed_for_ms = 0
         self._is_loading = False
+        self._loaded = asyncio.Event()
+        self._loaded.set()
         self._is_stopped = False
 
     def drive(self, runtime: CoordinatorRuntime[Any]) -> None:
@@ -52,6 +54,7 @@ class CoordinatorDriver:
         """Begin to load, unless that is under way."""
         if not self._is_loading and not self._is_stopped:
             self._is_loading = True
+            self._loaded.clear()
             self._background.spawn(self._load(), f"{self._name}-loading")
 
     async def _load(self) -> None:
@@ -62,6 +65,11 @@ class CoordinatorDriver:
                 await runtime.load_next()
         finally:
             self._is_loading = False
+            self._loaded.set()
+
+    async def loaded(self) -> None:
+        """Return when there is nothing to load."""
+        await self._loaded.wait()
 
     def stop(self) -> None:
         """No timer is due any more."""

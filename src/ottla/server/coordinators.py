@@ -201,6 +201,11 @@ class Coordinators:
         self.group.on_metadata(delta, image)
         self.transaction.on_metadata(delta, image)
 
+    async def loaded(self) -> None:
+        """Return when all shards that were elected are loaded."""
+        for driver in self._drivers:
+            await driver.loaded()
+
     def on_offline(self, topic_partition: TopicPartition) -> None:
         """The disk of a partition has failed."""
         self._on_resignation(topic_partition, None)

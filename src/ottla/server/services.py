@@ -17,6 +17,7 @@ from ottla.runtime.port import Runtime
 from ottla.server.api import Api
 from ottla.server.authorizer import Authorizer
 from ottla.server.auto_topic_creation import AutoTopicCreation
+from ottla.server.coordinator_topic_creation import CoordinatorTopicCreation
 from ottla.server.error_metrics import ErrorMetrics
 from ottla.server.forwarding import ControllerChannel
 from ottla.server.metadata_cache import MetadataCache
@@ -40,6 +41,7 @@ class BrokerServices:
     metadata_settled: Callable[[], Awaitable[None]]
     """Waits until this broker has followed the metadata that it has published."""
     auto_topic_creation: AutoTopicCreation
+    coordinator_topic_creation: CoordinatorTopicCreation
     group_coordinator: GroupCoordinator
     transaction_coordinator: TransactionCoordinator
     txn_markers: TxnMarkerWriter

@@ -1,11 +1,12 @@
 """FindCoordinator 0–6: which broker coordinates a group or a transactional id, from version 4 on for many at once.
 
 The coordinator is the leader of the internal topic's partition that the key belongs to. The topic comes into being when
-somebody asks for the first time; until it is there, clients are told to ask again.
+somebody asks for the first time. That answer waits until the coordinator can be used, but not for long: Apache's broker
+tells the client to ask again at once, and librdkafka does so a second later.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from ottla.common.error_code import ErrorCode
@@ -52,8 +53,27 @@ _KINDS: Final = {
 """By the request's key type; share coordinators (2) are not in this broker."""
 
 
-def handle(services: BrokerServices, context: RequestContext, body: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """One coordinator, or one for each key."""
+def handle(
+    services: BrokerServices, context: RequestContext, body: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    """One coordinator, or one for each key; a little later if their topic has to be made."""
+    kind = _KINDS.get(body.key_type)
+    if kind is None or services.coordinator_topic_creation.is_there(kind.topic):
+        return _answer(services, context, body)
+    keys = body.coordinator_keys if context.header.api_version >= _BATCHED else [body.key]
+    if not any(services.authorizer.authorize(context, AclOperation.DESCRIBE, kind.resource, key) for key in keys):
+        return _answer(services, context, body)
+    return _answer_when_made(services, context, body, kind.topic)
+
+
+async def _answer_when_made(
+    services: BrokerServices, context: RequestContext, body: FindCoordinatorRequest, topic: str
+) -> FindCoordinatorResponse:
+    await services.coordinator_topic_creation.make(topic, context)
+    return _answer(services, context, body)
+
+
+def _answer(services: BrokerServices, context: RequestContext, body: FindCoordinatorRequest) -> FindCoordinatorResponse:
     if context.header.api_version < _BATCHED:
         node = _find(services, context, body.key_type, body.key)
         return FindCoordinatorResponse(
@@ -84,9 +104,6 @@ def _find(services: BrokerServices, context: RequestContext, key_type: int, key:
         raise _RefusedError(kind.denied, _MESSAGES[kind.denied])
     partition = kind.partition_for(services, key)
     metadata = services.metadata
-    if metadata.image.topics.topic(kind.topic) is None:
-        services.auto_topic_creation.create([kind.topic], context)
-        raise _RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, _MESSAGES[ErrorCode.COORDINATOR_NOT_AVAILABLE])
     leader = metadata.current_leader(kind.topic, partition, context.listener_name)
     node = metadata.alive_broker(leader.id, context.listener_name)
     if node is None:
