@@ -94,9 +94,8 @@ def known_only(settings: Mapping[str, str], table: "ConfigTable") -> dict[str, s
 
 def run_client(work: Coroutine[Any, Any, T]) -> T:
     """Run what a command does with its client; a signal to stop cancels it."""
-    import logging
-
+    from ottla.cli.client_notices import show_notices
     from ottla.cli.stop_signals import run
 
-    logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
+    show_notices()
     return run(work)

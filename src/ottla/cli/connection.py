@@ -55,8 +55,7 @@ def read_properties(path: str) -> dict[str, str]:
 
 def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitable[T]]) -> T:
     """Connect, do the work, disconnect, return what the work returns."""
-    import logging
-
+    from ottla.cli.client_notices import show_notices
     from ottla.cli.stop_signals import run
     from ottla.clients.admin import Admin
     from ottla.config.admin_keys import ADMIN_CONFIG
@@ -74,7 +73,7 @@ def with_admin(properties: Mapping[str, str], work: Callable[["Admin"], Awaitabl
         finally:
             await admin.close()
 
-    logging.getLogger("ottla").addHandler(logging.NullHandler())  # a failure is told once, by the command
+    show_notices()
     return run(ask())
 
 

@@ -20,4 +20,8 @@ def tell_service_manager(state: str) -> None:
         except OSError as error:
             import logging
 
-            logging.getLogger(__name__).warning("The service manager at %s was not told %s: %s", path, state, error)
+            from ottla.common.error_words import in_words
+
+            logging.getLogger(__name__).warning(
+                "The service manager at %s was not told %s: %s", path, state, in_words(error)
+            )

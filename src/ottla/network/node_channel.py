@@ -15,6 +15,7 @@ from ottla.network.connection_states import Address, ConnectionState, NodeConnec
 from ottla.network.least_loaded_node import NodeLoad
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
+from ottla.network.repeated_failures import RepeatedFailures
 from ottla.protocol.message import Message
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class NodeChannel:
         """Connects, or authenticates anew: one of them at a time."""
         self._reauthenticate_at_ms = _FOR_EVER
         """When nothing may be sent any more before ``_reauthenticate`` has moved this."""
+        self._failures = RepeatedFailures()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms = _FOR_EVER
         self.api_versions: NodeApiVersions | None = None
@@ -287,6 +289,7 @@ class NodeChannel:
         self.api_versions = api_versions
         self._begin_session(lifetime_ms)
         state.ready()
+        self._failures.succeeded()
         return None
 
     def _attempt_failed(self, address: Address | None, error: KafkaError | OSError) -> KafkaError:
@@ -298,10 +301,12 @@ class NodeChannel:
             connection.close(reason)
         if isinstance(reason, AuthenticationError):
             self._state.authentication_failed(now_ms)
-            logger.error("Connection to node %s failed authentication due to: %s", where, reason)
+            line = self._failures.failed(f"Connection to node {where} failed authentication due to: {reason}", now_ms)
         else:
             self._state.disconnected(now_ms)
-            logger.warning("%s. Node may not be available.", reason)
+            line = self._failures.failed(f"{reason}. Node may not be available.", now_ms)
+        if line is not None:
+            logger.log(logging.ERROR if isinstance(reason, AuthenticationError) else logging.WARNING, "%s", line)
         return reason
 
     async def _exchange(self, connection: ClientConnection, request: Message, version: int) -> Message:

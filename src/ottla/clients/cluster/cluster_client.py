@@ -91,8 +91,11 @@ class ClusterClient:
         deadline_ms = self._now_ms() + timeout_ms
         await self._connections.resolve()
         self._refresher.start()
+        outage = self._refresher.outage
         while self._updater.updated_at_ms is None:
-            await self._refresher.wait_for_update(deadline_ms - self._now_ms())
+            now_ms = self._now_ms()
+            outage.goes_on(now_ms, self._connections.failures() or self._nobody_answers(), deadline_ms)
+            await self._refresher.wait_for_update(min(deadline_ms, outage.notice_after(now_ms)) - now_ms)
             self._raise_if_fatal()
             if self._updater.updated_at_ms is None and self._now_ms() >= deadline_ms:
                 raise self._timed_out("No bootstrap server has told of the cluster", timeout_ms)
@@ -330,6 +333,10 @@ class ClusterClient:
     def _raise_if_fatal(self) -> None:
         if isinstance(self._updater.last_error, _FATAL):
             raise self._updater.last_error
+
+    def _nobody_answers(self) -> str:
+        nodes = self._connections.bootstrap_nodes
+        return f"{', '.join(f'{node.host}:{node.port}' for node in nodes)}: no answer"
 
     def _timed_out(self, what: str, timeout_ms: int) -> KafkaTimeoutError:
         failures = self._connections.failures()

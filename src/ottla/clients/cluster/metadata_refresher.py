@@ -5,9 +5,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ottla.clients.cluster.outage import Outage
 from ottla.clients.errors import ClientClosedError, IllegalStateError
 from ottla.common.errors import KafkaError
 from ottla.network.client_errors import NetworkError
+from ottla.network.repeated_failures import RepeatedFailures
 
 if TYPE_CHECKING:
     from ottla.clients.cluster.connections import Connections
@@ -35,10 +37,12 @@ class MetadataRefresher:
         self._task: asyncio.Task[None] | None = None
         self._woken: asyncio.Future[None] | None = None
         """Set while the task sleeps."""
+        self._failures = RepeatedFailures()
         self._waiters: set[asyncio.Future[None]] = set()
         self._pausing: set[asyncio.Future[None]] = set()
         self._callbacks: list[Callable[[ClusterMetadata], None]] = []
         self._is_closed = False
+        self.outage = Outage()
         self.ended_count = 0
         """Updates that have ended, well or not."""
 
@@ -142,7 +146,11 @@ class MetadataRefresher:
             node = await self._connected_node()
             answer = await self._ask(node, self._source.request(plan))
         except KafkaError as error:
-            logger.info("Metadata could not be had: %s", error)
+            now_ms = self._runtime.clock.monotonic_ms()
+            if (line := self._failures.failed(str(error), now_ms)) is not None:
+                logger.info("Metadata could not be had: %s", line)
+            if self._updater.updated_at_ms is not None:  # else somebody waits for the start, and says it
+                self.outage.goes_on(now_ms, self._connections.failures() or str(error))
             self._updater.failed(error, self._runtime.clock.monotonic_ms(), self._runtime.rng)
             if not self._updater.is_bootstrapping and self._connections.least_loaded(self.nodes()) is None:
                 logger.info("No known node can be reached; the bootstrap servers are asked")
@@ -150,6 +158,8 @@ class MetadataRefresher:
         else:
             self._updater.succeeded(answer, self._runtime.clock.monotonic_ms(), self._runtime.rng)
             if self._updater.last_error is None:
+                self._failures.succeeded()
+                self.outage.ends()
                 self._connections.succeeded()
                 if node.id < 0:
                     self._connections.disconnect(node.id)  # from now on its own id is used

@@ -28,6 +28,7 @@ _LEVELS: Final = {
     Compression.LZ4: "compression_lz4_level",
     Compression.ZSTD: "compression_zstd_level",
 }
+_CONNECT_MS: Final = 1_000
 
 
 class ProducerCore:
@@ -88,15 +89,15 @@ class ProducerCore:
         self._is_started = False
 
     async def start(self) -> None:
-        """Connect; Kafka's producer looks for a cluster for ``max.block.ms``, which may be none at all for sends.
+        """Connect within ``max.block.ms``; a send may wait less than a connection takes, so within a second at least.
 
         Raises what ``ClusterClient.start`` raises, and is closed then, lest it looks for the cluster on.
         """
         if self._is_started:
             return
         try:
-            config = self.config
-            await self.cluster.start(timeout_ms=max(config.max_block_ms, config.common.request_timeout_ms))
+            least_ms = min(_CONNECT_MS, self.config.common.request_timeout_ms)
+            await self.cluster.start(timeout_ms=max(self.config.max_block_ms, least_ms))
         except BaseException:
             await self.close(None)
             raise
