@@ -3,6 +3,8 @@
 # make chaos    200 kills of a log and of a broker, 50 of each kind of copier; KILLS=n, SEED=n   (make test has short runs)
 # make spark    the long runs of Spark: clusters, kills, millions of records            (make test has short ones)
 # make interop  what asks Apache Kafka, alone, and its half of the tests that run against both
+# make test-pythons  the tests, on the oldest Python and the newest of this machine; TESTS=tests/log for some, PYTHONS="python3.12 …" for others
+# make test-newest   what touches our dependencies, on the newest versions that pyproject.toml allows, as a user's pip gets them
 #
 # Nothing here asks a question, needs root, or writes outside this directory and the user's caches (pip's own, and
 # ~/.cache/ottla for Java, jars and the Apache Kafka that the tests compare with). make run keeps its data in ottla-data and ottla-demo.
@@ -13,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 
-.PHONY: setup run test test-compiled lint bench chaos lock clean interop spark test-spark-versions
+.PHONY: setup run test pytest test-pythons test-newest test-spark-versions test-compiled lint bench chaos lock clean interop spark
 
 setup: $(VENV)/.ready
 
@@ -35,8 +37,34 @@ lint: setup
 	$(BIN)/lint-imports
 
 # Four workers on two cores: half of a test is waiting. loadgroup: what asks Apache Kafka runs on one of them.
-test: lint
-	$(BIN)/python -m pytest -n 4 --dist loadgroup
+PYTEST := -m pytest -n $(or $(WORKERS),4) --dist loadgroup
+
+test: lint pytest
+
+pytest: setup
+	$(BIN)/python $(PYTEST) $(TESTS)
+
+# The locked versions on other Pythons, each in an environment of its own; tests/pythons.py finds the oldest and the newest.
+test-pythons: setup
+	pythons="$(or $(PYTHONS),$$($(BIN)/python -m tests.pythons oldest newest))" && for python in $$pythons; do \
+		version=$$($$python -c 'import platform; print(platform.python_version())') && echo "== Python $$version" && \
+		$(MAKE) pytest PYTHON=$$python VENV=build/pythons/$$version || exit 1; \
+	done
+
+# Without the lock and without src: first what a user's pip gets, then what the tests need. They are the tests of the rooms that use our
+# dependencies, the documents' snippets, and the demo, which is one of the long tests. Last what is newer than pyproject.toml allows.
+NEWEST := build/newest
+NEWEST_TESTS := tests/test_docs.py tests/records tests/group tests/transaction tests/metrics tests/cli tests/clients tests/interop/clients \
+	tests/testing tests/log/cleaner tests/spark
+test-newest: setup
+	rm -rf $(NEWEST)
+	python="$(or $(lastword $(PYTHONS)),$$($(BIN)/python -m tests.pythons newest))" && $$python -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(PIP) install '.[spark]'
+	$(NEWEST)/bin/python $(PIP) install '.[dev]'
+	$(NEWEST)/bin/python --version && $(NEWEST)/bin/python $(PIP) list
+	$(NEWEST)/bin/python $(PYTEST) $(or $(TESTS),$(NEWEST_TESTS))
+	$(if $(TESTS),,$(NEWEST)/bin/python -m pytest -m spark_full tests/spark/pipeline/test_pipeline_command.py)
+	@echo "== newer than pyproject.toml allows:" && $(NEWEST)/bin/python $(PIP) list --outdated
 
 # Half an hour on two cores: a process that writes a log, a broker with producers, copiers that promise exactly once. A failure
 # prints the seed; timing is not in the seed, so it may take a few runs again. `python -m tests.exactly_once --apache` proves the test.
@@ -91,7 +119,7 @@ build/compiled-venv: build/wheel requirements.lock
 # The tests of what is compiled, on that wheel in a venv of its own; a few look into modules that are C here, and are left out.
 test-compiled: setup build/compiled-venv
 	build/compiled-venv/bin/python -P tests/wheel_smoke.py compiled
-	build/compiled-venv/bin/python -m pytest -n $(or $(WORKERS),4) --dist loadgroup -m "not oracle and not uncompiled" \
+	build/compiled-venv/bin/python $(PYTEST) -m "not oracle and not uncompiled" \
 		tests/network tests/replication tests/server tests/protocol tests/records tests/log tests/testing \
 		tests/coordinator tests/group tests/transaction tests/clients/producer tests/clients/consumer
 
