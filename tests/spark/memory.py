@@ -2,13 +2,24 @@
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _PAUSE_S = 0.5
+_TASK_WORKER = b"pyspark.daemon\0pyspark.worker\0"
 
 
 def resident_bytes(pid: int) -> int:
     """What is in memory of this process and of all that it started, shared pages counted by their share."""
+    return sum(map(_own_bytes, _family(pid)))
+
+
+def task_worker_bytes(pid: int) -> int:
+    """The same of the Python workers of Spark's tasks below this process, and of the daemon that they fork from."""
+    return sum(_own_bytes(each) for each in _family(pid) if _TASK_WORKER in _command(each))
+
+
+def _family(pid: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -17,23 +28,35 @@ def resident_bytes(pid: int) -> int:
             except (OSError, ValueError):
                 continue
             children.setdefault(parent, []).append(int(entry.name))
-    total, left = 0, [pid]
-    while left:
-        each = left.pop()
-        left += children.get(each, [])
-        try:
-            lines = Path(f"/proc/{each}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines.splitlines() if line.startswith("Pss:"))
-    return total
+    family = [pid]
+    for each in family:
+        family += children.get(each, [])
+    return family
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _own_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines.splitlines() if line.startswith("Pss:"))
 
 
 class MemoryWatch:
     """As a context manager: ``peak_bytes`` of a tree of processes while it is open."""
 
-    def __init__(self, *pids: int) -> None:
+    def __init__(self, *pids: int, of: Callable[[int], int] = resident_bytes, pause_s: float = _PAUSE_S) -> None:
+        """``of`` says what a tree uses now."""
         self._pids = list(pids)
+        self._of = of
+        self._pause_s = pause_s
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.peak_bytes = 0
@@ -52,5 +75,5 @@ class MemoryWatch:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.peak_bytes = max(self.peak_bytes, sum(resident_bytes(pid) for pid in list(self._pids)))
-            time.sleep(_PAUSE_S)
+            self.peak_bytes = max(self.peak_bytes, sum(map(self._of, list(self._pids))))
+            time.sleep(self._pause_s)

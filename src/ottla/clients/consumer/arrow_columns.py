@@ -21,7 +21,7 @@ from ottla.clients.consumer.arrow_schema import ALL_PARTS, Layout, Part
 from ottla.clients.consumer.completed_fetch import NO_END, CompletedFetch, Run
 from ottla.common.errors import InvalidRecordError, KafkaError
 from ottla.common.topic_partition import TopicPartition
-from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, Buffer, RecordBatch, TimestampType
+from ottla.records.batch import ATTRIBUTES_POSITION, COMPRESSION_MASK, HEADER_BYTES, Buffer, RecordBatch, TimestampType
 from ottla.records.builder import build_batch
 from ottla.records.columns_numba import (
     APPEND_TIME,
@@ -65,8 +65,12 @@ from ottla.records.record import DECOMPRESSED_BYTES_MAX, Header, SimpleRecord, r
 _ROWS_MIN: Final = 1024
 _RUN_MAX: Final = 4096
 """How many batches are read at once at most."""
-_RUN_BYTES_MAX: Final = 16 * 1024 * 1024
-"""No further batch is decompressed for a run with so many bytes."""
+_RUN_BYTES_MAX: Final = 2 * 1024 * 1024
+"""So many bytes of batches are read at once at most; larger batches one by one."""
+_COMPRESSED_RUN_BYTES_MAX: Final = 256 * 1024
+_DECOMPRESSED_RUN_BYTES_MAX: Final = 2 * 1024 * 1024
+"""No further batch is decompressed for a run with so many bytes: they are copied once more, soon enough to be cached."""
+_CODEC_POSITION: Final = ATTRIBUTES_POSITION + 1
 
 
 _Columns = tuple[NDArray[np.int64], NDArray[np.int32], Bytes, Bytes, Bytes, NDArray[np.int64]]
@@ -158,13 +162,14 @@ class ColumnBuilder:
             return 0
         cursor, first_row = self._cursor, self.rows
         payload = _view(run.buffer)
-        found = np.empty((min(_RUN_MAX, (run.end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
+        end = _end_of(run)
+        found = np.empty((min(_RUN_MAX, (end - run.position) // HEADER_BYTES), BATCH_COLUMNS), np.int64)
         enough, room = rows_enough - first_row, self._max_rows - first_row
-        count = scan_batches(payload, run.position, run.end, enough, room, run.with_transactions, found)
-        if run.check_crcs:
-            count = _undamaged(memoryview(run.buffer), found[:count, (START, SIZE, CRC)].tolist())
+        count = scan_batches(payload, run.position, end, enough, room, run.with_transactions, found)
         if count and found[0, CODEC]:
             payload, count = _decompressed(run, found[:count])
+        elif run.check_crcs:
+            count = _undamaged(memoryview(run.buffer), found[:count, (START, SIZE, CRC)].tolist())
         if not count:
             return 0
         more_bytes = int(found[count - 1, PAYLOAD_END] - found[0, PAYLOAD_START])
@@ -285,6 +290,13 @@ def compile_all() -> None:
     assert builder.finish().num_rows == 4
 
 
+def _end_of(run: Run) -> int:
+    """How far batches are read at once."""
+    has_batch = run.end - run.position >= HEADER_BYTES
+    is_compressed = has_batch and run.buffer[run.position + _CODEC_POSITION] & COMPRESSION_MASK
+    return min(run.end, run.position + (_COMPRESSED_RUN_BYTES_MAX if is_compressed else _RUN_BYTES_MAX))
+
+
 def _undamaged(buffer: memoryview, batches: list[list[int]]) -> int:
     """How many batches, from the first on, have the bytes that their checksums are of."""
     for index, (start, size, crc) in enumerate(batches):
@@ -298,13 +310,15 @@ def _decompressed(run: Run, batches: NDArray[np.int64]) -> tuple[Bytes, int]:
     buffer, codec = memoryview(run.buffer), int(batches[0, CODEC])
     parts: list[bytes] = []
     size_in_bytes = 0
-    for start, size in batches[:, (START, SIZE)].tolist():
+    for start, size, crc in batches[:, (START, SIZE, CRC)].tolist():
+        if run.check_crcs and crc32c(buffer[start + ATTRIBUTES_POSITION : start + size]) != crc:
+            break
         try:
             parts.append(decompress(codec, buffer[start + HEADER_BYTES : start + size], DECOMPRESSED_BYTES_MAX))
         except KafkaError:
             break  # ``append`` has words for it
         size_in_bytes += len(parts[-1])
-        if size_in_bytes >= _RUN_BYTES_MAX:
+        if size_in_bytes >= _DECOMPRESSED_RUN_BYTES_MAX:
             break
     count = len(parts)
     ends = np.cumsum([len(part) for part in parts])

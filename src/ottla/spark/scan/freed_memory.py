@@ -11,7 +11,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """malloc.h's numbers of what mallopt sets."""
 BLOCK_BYTES_MAX: Final = 32 * 1024 * 1024
 """Blocks up to this size come from the heap; it is the most that glibc allows."""
-KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
+KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 """What may be free at the end of the heap before it is given back."""
 
 

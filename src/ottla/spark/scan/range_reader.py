@@ -24,7 +24,7 @@ from ottla.spark.scan.small_batches import put_together
 if TYPE_CHECKING:
     import pyarrow
 
-BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
+BATCH_BYTES_MAX: Final = 3 * 1024 * 1024
 """No further row is added to an Arrow batch with so many bytes of keys and values."""
 _PATIENCE_S: Final = 5.0
 
@@ -70,6 +70,7 @@ def _decoded(scan: "_Scan", options: ScanOptions) -> "Iterator[pyarrow.RecordBat
                 yield batch
         except CorruptFetchError as error:
             raise CorruptBatchError(*error.partition, error.offset, error.__cause__ or error) from error
+        del fetch, read  # the answer goes before the next is waited for
         yield None
 
 
