@@ -69,7 +69,7 @@ _RUN_BYTES_MAX: Final = 2 * 1024 * 1024
 """So many bytes of batches are read at once at most; larger batches one by one."""
 _COMPRESSED_RUN_BYTES_MAX: Final = 256 * 1024
 _DECOMPRESSED_RUN_BYTES_MAX: Final = 2 * 1024 * 1024
-"""No further batch is decompressed for a run with so many bytes: they are copied once more, soon enough to be cached."""
+"""No further batch is decompressed for a run with so many bytes: they are copied once more, while they are cached."""
 _CODEC_POSITION: Final = ATTRIBUTES_POSITION + 1
 
 
