@@ -1,8 +1,8 @@
 """A reader who does what a page says: pastes its blocks in order, in one directory, beside one node.
 
 Nothing is changed but ``localhost:9092`` and its like, which may be somebody else's here. That means a broker that runs
-already, with its data in ``ottla-data``, as after ``ottla server``; and from the block on that shows a configuration
-with listeners, the node that this makes.
+already, with its data in ``ottla-data``, as after ``ottla server``; in a configuration with listeners, and once the
+page has started it, the node of its own.
 """
 
 import json
@@ -57,6 +57,7 @@ class PageReader:
         self._directory = directory
         self._broker = Broker(directory=directory / "ottla-data")
         self._addresses: dict[str, str] = {}
+        self._own = {f"localhost:{port}": f"localhost:{free_port()}" for port in (9092, 9093)}
         self._running: list[_Running] = []
 
     def __enter__(self) -> Self:
@@ -76,10 +77,8 @@ class PageReader:
 
     def _here(self, block: Block) -> str:
         """Its text with the addresses that are meant here."""
-        if block.language == "properties" and "listeners=" in block.text:
-            self._addresses = {f"localhost:{port}": f"localhost:{free_port()}" for port in (9092, 9093)}
         text = block.text
-        for address, ours in self._addresses.items():
+        for address, ours in (self._own if "listeners=" in text else self._addresses).items():
             text = text.replace(address, ours)
         return text
 
@@ -163,6 +162,8 @@ class PageReader:
             preexec_fn=heed_ctrl_c,
         )
         self._running.append(_Running(block, process))
+        if "ottla server " in text:
+            self._addresses = self._own
         assert process.stdout is not None
         said = b""
         while awaited[0].encode() not in said:
