@@ -21,7 +21,9 @@ setup: $(VENV)/.ready
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Ottla needs Python 3.11 or newer; name it with make PYTHON=python3.x"; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version), once; this takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
+	@echo "Fetching and installing $$(grep -c == requirements.lock) packages, PySpark (450 MB) among them"
 	$(BIN)/python $(PIP) install --requirement requirements.lock
 	$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q src

@@ -24,7 +24,7 @@ BOUND_S = 30
 
 
 @contextmanager
-def _running(directory: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[list[str]]:
+def running(directory: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[list[str]]:
     """A server of its own; gives what it says, up to where clients are served, and with hints up to their last line."""
     command = [sys.executable, "-m", "ottla", "server", "--log-level", "WARNING", *arguments]
     process = subprocess.Popen(
@@ -45,7 +45,7 @@ def _running(directory: Path, *arguments: str, environment: Mapping[str, str] | 
         process.stdout.close()
 
 
-def _listeners() -> tuple[str, str]:
+def listeners() -> tuple[str, str]:
     ports = free_ports()
     address = f"localhost:{ports.broker}"
     return f"PLAINTEXT://{address},CONTROLLER://localhost:{ports.controller}", address
@@ -62,9 +62,9 @@ def _two_ports() -> int:
 
 
 def test_the_first_lines_say_how_to_use_it(tmp_path: Path) -> None:
-    listeners, address = _listeners()
+    where, address = listeners()
     for start in range(2):
-        with _running(tmp_path, "--override", f"listeners={listeners}") as lines:
+        with running(tmp_path, "--override", f"listeners={where}") as lines:
             ready = next(number for number, line in enumerate(lines) if line.startswith("Ottla is ready"))
             assert (ready == 0) == (start > 0), "only the first start has a directory to format"
             assert lines[ready].endswith(f"on {address}")
@@ -83,10 +83,10 @@ def test_the_first_lines_say_how_to_use_it(tmp_path: Path) -> None:
 
 def test_another_port(tmp_path: Path) -> None:
     """Also for a directory that was formatted with other ports."""
-    with _running(tmp_path, "--override", f"listeners={_listeners()[0]}"):
+    with running(tmp_path, "--override", f"listeners={listeners()[0]}"):
         pass
     port = _two_ports()
-    with _running(tmp_path, "--port", str(port)) as lines:
+    with running(tmp_path, "--port", str(port)) as lines:
         assert lines[0].endswith(f"on localhost:{port}")
         _produce_and_consume(f"localhost:{port}", b"0", 0)
         with socket.create_connection(("localhost", port + 1)):
@@ -146,16 +146,16 @@ def test_an_override_without_effect_warns_without_a_file(tmp_path: Path) -> None
 def test_the_sample_starts(tmp_path: Path) -> None:
     """As printed, but for ports and a directory that a test may use; nothing in it is passed over."""
     sample = run_piped("server", "--sample").stdout
-    listeners, address = _listeners()
+    where, address = listeners()
     file = tmp_path / "server.properties"
-    changed = re.sub(r"(?m)^listeners=.*$", f"listeners={listeners}", sample)
+    changed = re.sub(r"(?m)^listeners=.*$", f"listeners={where}", sample)
     changed = re.sub(r"(?m)^log.dirs=.*$", f"log.dirs={tmp_path}/data", changed)
     file.write_text(changed)
     formatted = run_piped("storage", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(file))
     assert formatted.code == 0
     examined = run_piped("doctor", "--server-config", str(file))
     assert examined.stdout.startswith("ok    A server accepts the configuration\nok    The log directory")
-    with _running(tmp_path, str(file)) as lines:
+    with running(tmp_path, str(file)) as lines:
         assert lines == [f"Ottla is ready: node 1 of cluster {CLUSTER_ID} on {address}"]
 
 
@@ -169,31 +169,31 @@ def test_every_line_of_the_sample_is_a_key(commented: bool) -> None:
 
 
 def test_the_environment_of_apaches_image(tmp_path: Path) -> None:
-    listeners, address = _listeners()
+    where, address = listeners()
     environment = {
         "PATH": "/usr/bin:/bin",
         "CLUSTER_ID": CLUSTER_ID,
-        "KAFKA_LISTENERS": listeners,
+        "KAFKA_LISTENERS": where,
         "KAFKA_LOG_DIRS": str(tmp_path / "data"),
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_HEAP_OPTS": "-Xmx1g",
         "KAFKA_BROKER_ID": "5",
     }
     for _ in range(2):
-        with _running(tmp_path, "--environment", environment=environment) as lines:
+        with running(tmp_path, "--environment", environment=environment) as lines:
             assert lines[-1] == f"Ottla is ready: node 5 of cluster {CLUSTER_ID} on {address}"
-    with _running(tmp_path, "--environment", environment={**environment, "CLUSTER_ID": "another"}) as lines:
+    with running(tmp_path, "--environment", environment={**environment, "CLUSTER_ID": "another"}) as lines:
         assert lines[0] == f"{tmp_path}/data stays with the cluster {CLUSTER_ID}, not another"
 
 
 def test_the_environment_goes_before_a_file_and_an_override_before_both(tmp_path: Path) -> None:
-    listeners, address = _listeners()
+    where, address = listeners()
     file = tmp_path / "server.properties"
     other = {"listeners": "PLAINTEXT://:1,CONTROLLER://:2", "log.dirs": f"{tmp_path}/no", "node.id": "2"}
     file.write_text("".join(f"{key}={value}\n" for key, value in {**DEFAULTS, **other}.items()))
-    environment = {"KAFKA_LISTENERS": listeners, "KAFKA_NODE_ID": "3", "KAFKA_LOG_DIRS": f"{tmp_path}/data"}
+    environment = {"KAFKA_LISTENERS": where, "KAFKA_NODE_ID": "3", "KAFKA_LOG_DIRS": f"{tmp_path}/data"}
     line = (str(file), "--environment", "--override", "node.id=4")
-    with _running(tmp_path, *line, environment=environment) as lines:
+    with running(tmp_path, *line, environment=environment) as lines:
         assert lines[-1].startswith("Ottla is ready: node 4 of cluster ")
         assert lines[-1].endswith(address)
 
@@ -205,7 +205,7 @@ def test_the_environment_is_asked_for(tmp_path: Path) -> None:
         1,
         "ottla server: Unknown in the environment: KAFKA_LOG_RETENTON_MS (did you mean KAFKA_LOG_RETENTION_MS?)\n",
     )
-    with _running(tmp_path, "--override", f"listeners={_listeners()[0]}", environment={**os.environ, **wrong}) as lines:
+    with running(tmp_path, "--override", f"listeners={listeners()[0]}", environment={**os.environ, **wrong}) as lines:
         assert lines[-1].endswith(f"{tmp_path}/ottla-data")
 
 
@@ -215,7 +215,7 @@ def test_a_service_manager_is_told(tmp_path: Path) -> None:
         manager.bind(path)
         manager.settimeout(BOUND_S)
         environment = {**os.environ, "NOTIFY_SOCKET": path}
-        with _running(tmp_path, "--override", f"listeners={_listeners()[0]}", environment=environment):
+        with running(tmp_path, "--override", f"listeners={listeners()[0]}", environment=environment):
             assert manager.recv(64) == b"READY=1"
         assert manager.recv(64) == b"STOPPING=1"
 

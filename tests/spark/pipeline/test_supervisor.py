@@ -1,7 +1,9 @@
 """How queries are watched: progress, clean stops, failures, a JVM that is gone; with queries that are not Spark's."""
 
 import io
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,9 +80,9 @@ def gone(query: Query) -> None:
 def nothing(_query: Query) -> None: ...
 
 
-def watch(stop: StopRequest, *queries: Query) -> str:
+def watch(stop: StopRequest, *queries: Query, job: Job = JOB) -> str:
     screen = io.StringIO()
-    supervisor = Supervisor(JOB, stop, display=ProgressDisplay(screen))
+    supervisor = Supervisor(job, stop, display=ProgressDisplay(screen))
     with started_queries() as started:
         started.extend(queries)  # type: ignore[arg-type]
         supervisor.watch(started)
@@ -113,6 +115,42 @@ def test_a_stop_waits_for_the_batch_in_flight() -> None:
     query = Query("one", batch(0), lambda _: stop.set(), *[nothing] * 5, batch(1))
     watch(stop, query)
     assert query.stopped_after == 2
+
+
+def test_a_job_without_patience_does_not_wait_for_it() -> None:
+    stop = StopRequest()
+    query = Query("one", batch(0), lambda _: stop.set(), *[nothing] * 5, batch(1))
+    said = watch(stop, query, job=replace(JOB, patience_s=0))
+    assert query.stopped_after == 1
+    assert "stopping\n" in said
+
+
+def test_what_is_waited_for_is_said_at_once() -> None:
+    """Before the batch that it is about ends."""
+    stop = StopRequest()
+    query = Query("one", batch(0), lambda _: stop.set(), *[nothing] * 5, batch(1))
+    said = watch(stop, query)
+    assert said.index("stopping when the batches in flight are done; Ctrl-C again does not wait") < said.index(
+        "batch 1"
+    )
+
+
+def test_queries_are_stopped_at_the_same_time() -> None:
+    together = threading.Barrier(2)
+
+    class Slow(Query):
+        def stop(self) -> None:
+            together.wait(60)
+            super().stop()
+
+    stop = StopRequest()
+    stop.set()
+    queries = [Slow(name) for name in ("one", "two")]
+    for query in queries:
+        query.status["isTriggerActive"] = False
+    supervisor = Supervisor(JOB, stop, display=ProgressDisplay(io.StringIO()))
+    supervisor.watch(queries)  # type: ignore[arg-type]
+    assert not any(query.is_active for query in queries)
 
 
 def test_a_stop_between_batches_is_at_once_and_its_interruption_is_no_failure() -> None:

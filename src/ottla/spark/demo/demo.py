@@ -1,10 +1,16 @@
 """Runs the demo beside a broker: a thread makes click events, Spark runs the pipelines, until it is told to stop."""
 
+import fcntl
+import json
 import os
 import random
+import shlex
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -29,38 +35,59 @@ SETTINGS: Final = {
 _PARTITIONS: Final = 4
 _TICK_S: Final = 0.1
 NEXT: Final = """\
-  counts    ottla console-consumer --bootstrap-server {servers} --topic page-counts
-  visits    python -c "from ottla.spark.session import spark_session as s; \
-s('look', packages=['delta']).read.load('{directory}/visits', 'delta').show()"
-  letters   ottla console-consumer --bootstrap-server {servers} --topic clicks.dead-letters --from-beginning
-  progress  ottla console-consumer --bootstrap-server {servers} --topic __ottla_pipelines
-  program   {program}; `ottla pipeline run FILE` runs one of yours"""
-"""What to look at once the pipelines run."""
+  counts    {ottla} console-consumer --bootstrap-server {servers} --topic page-counts --from-beginning
+  letters   {ottla} console-consumer --bootstrap-server {servers} --topic clicks.dead-letters --from-beginning
+  progress  {ottla} console-consumer --bootstrap-server {servers} --topic __ottla_pipelines --from-beginning
+  visits    {look}
+  program   cat {program}
+  your own  {ottla} pipeline run --help
+after the first batch there are records, and the table of visits, for which Spark starts once more"""
+"""What to look at once the pipelines run; a test runs each line as it is printed."""
+_LOOK: Final = """\
+from ottla.spark.session import spark_session as s; s("look", packages=["delta"]).read.load({table}, "delta").show()"""
+_LOCK: Final = ".lock"
 
 
-def run_demo(job: Job, directory: str, *, say: Say) -> int:
+def run_demo(job: Job, directory: str, *, ottla: str, say: Say) -> int:
     """Make click events and run the pipelines until a signal asks for a stop; the exit code.
 
-    If Spark cannot start one sentence says why, and the click events go on.
+    ``ottla`` is how a shell calls this Ottla. If Spark cannot start one sentence says why, and the click events go on.
+    KafkaError if another demo works in the directory.
     """
-    check_topics(job, reads=[], writes=[TOPIC], new_partitions=_PARTITIONS, say=lambda _: None)
-    os.environ["OTTLA_DEMO_DIRECTORY"] = directory
-    generator = ClickGenerator(job, say)
-    generator.start()
-    try:
-        say(f"{CLICKS_A_SECOND} click events a second go to the topic {TOPIC}; Spark is starting, which takes a while")
-        return _run_pipelines(job, directory, say)
-    except SparkUnavailableError as error:
-        with StopRequest() as stop:
-            say(f"the demo's pipelines do not run: {error}")
-            while not stop.wait(3600):
-                pass
-        return 0
-    finally:
-        generator.stop()
+    with _alone_in(directory):
+        check_topics(job, reads=[], writes=[TOPIC], new_partitions=_PARTITIONS, say=lambda _: None)
+        os.environ["OTTLA_DEMO_DIRECTORY"] = directory
+        generator = ClickGenerator(job, say)
+        generator.start()
+        try:
+            say(f"about {CLICKS_A_SECOND} click events a second go to the topic {TOPIC}")
+            # What was not committed is done again by the next demo: nobody needs to wait for the batch in flight.
+            return _run_pipelines(replace(job, patience_s=0), directory, ottla, say)
+        except SparkUnavailableError as error:
+            with StopRequest() as stop:
+                say(f"the demo's pipelines do not run: {error}")
+                while not stop.wait(3600):
+                    pass
+            return 0
+        finally:
+            generator.stop()
 
 
-def _run_pipelines(job: Job, directory: str, say: Say) -> int:
+@contextmanager
+def _alone_in(directory: str) -> Iterator[None]:
+    """Two demos would write to one checkpoint, and take each other's batches."""
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, _LOCK), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise KafkaError(
+                f"another demo works in {directory}: stop it, or give this one another --directory"
+            ) from None
+        yield
+
+
+def _run_pipelines(job: Job, directory: str, ottla: str, say: Say) -> int:
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -68,15 +95,23 @@ def _run_pipelines(job: Job, directory: str, say: Say) -> int:
     from ottla.spark.pipeline.pipeline_file import load_pipelines
     from ottla.spark.pipeline.running import run_pipelines
 
-    hints = NEXT.format(servers=job.bootstrap_servers, directory=directory, program=os.path.relpath(PROGRAM))
+    look = shlex.quote(_LOOK.format(table=json.dumps(f"{directory}/visits")))
+    hints = NEXT.format(
+        ottla=ottla,
+        servers=job.bootstrap_servers,
+        look=f"{shlex.quote(sys.executable)} -c {look}",
+        program=shlex.quote(PROGRAM),
+    )
     return run_pipelines(load_pipelines(PROGRAM), job, say=say, on_start=lambda: say(hints))
 
 
 class ClickGenerator:
-    """A thread that sends clicks: new → ``start`` → ``stop``. A broker that is away for a while is waited for."""
+    """A thread that sends clicks: new → ``start`` → ``stop``. While a broker is away it waits, and sends no more."""
 
     def __init__(self, job: Job, say: Say) -> None:
-        self._job = job
+        from ottla.clients.sync import Producer
+
+        self._producer = Producer({**job.producer_properties(), "linger.ms": "0"})
         self._say = say
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clicks", daemon=True)
@@ -86,32 +121,34 @@ class ClickGenerator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send what is on its way, and end."""
+        """Give up what is on its way, and end."""
         self._stopping.set()
-        self._thread.join(timeout=10)
+        self._producer.close(timeout_ms=0)
+        self._thread.join()
 
     def _run(self) -> None:
-        from ottla.clients.sync import Producer
-
         clickers = Clickers(random.Random())
         try:
-            with Producer({**self._job.producer_properties(), "linger.ms": "20"}) as producer:
-                while not self._stopping.wait(_TICK_S):
-                    for _ in range(int(CLICKS_A_SECOND * _TICK_S)):
-                        click = clickers.click(int(time.time() * 1000))
-                        producer.send(TOPIC, click.value, key=click.key)
+            self._producer.start()
+            while not self._stopping.wait(_TICK_S):
+                clicks = [clickers.click(int(time.time() * 1000)) for _ in range(int(CLICKS_A_SECOND * _TICK_S))]
+                for sent in [self._producer.send(TOPIC, click.value, key=click.key) for click in clicks]:
+                    sent.result()
         except KafkaError as error:
             if not self._stopping.is_set():
                 self._say(f"no more click events: {error}")
 
 
-def stop_at_end_of_input() -> None:
-    """Ask this process to stop when its standard input ends: whoever started it is gone then."""
-    import signal
+def end_with_input(say: Say) -> None:
+    """End this process, and with it its JVM, when standard input ends: the node that started it is gone then.
+
+    A stop in order would wait for a node. Exactly-once pipelines lose nothing.
+    """
 
     def wait() -> None:
         while os.read(sys.stdin.fileno(), 4096):
             pass
-        os.kill(os.getpid(), signal.SIGTERM)
+        say("the node has ended, so the demo does, too; the next one goes on where this one was")
+        os._exit(1)
 
     threading.Thread(target=wait, name="parent", daemon=True).start()

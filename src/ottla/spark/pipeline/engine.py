@@ -15,6 +15,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.failure import PipelineFailedError, failing_as, spark_errors
 from ottla.spark.pipeline.job import Job
 from ottla.spark.session import LOCAL, is_local, spark_session
+from ottla.spark.telling import telling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +31,8 @@ def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[S
     """
     with log_of(job) as jvm_log:
         conf = {**default_settings(job), **job.conf}
-        session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
+        with telling(say, "starting Spark"):
+            session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
         try:
             with _without_py4j_traces(), failing_as(f"{job.name} failed"):
                 yield session

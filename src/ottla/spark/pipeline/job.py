@@ -30,6 +30,8 @@ class Job:
     once: bool = False
     skip_lost: bool = False
     """Records that are gone before they were read are passed over; else they end the run."""
+    patience_s: float = 120.0
+    """How long a stop waits for the batches in flight; what they have not committed is done again by the next run."""
     log: str | None = None
     """The file that takes what the JVM prints; without it one in the user's cache is made."""
 

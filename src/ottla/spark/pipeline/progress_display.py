@@ -36,6 +36,14 @@ class ProgressDisplay:
             self._stream.write(self._lines.pop(progress.query) + "\n")
             self._stream.flush()
 
+    def tell(self, sentence: str) -> None:
+        """A line of its own, above those of the queries."""
+        if self._live is not None:
+            self._live.console.print(sentence, markup=False, highlight=False)
+            return
+        self._stream.write(sentence + "\n")
+        self._stream.flush()
+
     def close(self) -> None:
         """Leave the last lines on the terminal."""
         if self._live is not None:

@@ -18,6 +18,7 @@ from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
 from ottla.spark.pipeline.writing import start_query
 from ottla.spark.session import check_packages
+from ottla.spark.telling import telling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,11 +53,13 @@ def run_on(
 ) -> None:
     """Run these pipelines, which ``check_declared`` found good, on a session that stays."""
     with started_queries() as queries:
-        check_schemas(pipelines)
-        settle_checkpoints(spark, pipelines, job)
-        queries.extend(start_pipeline(spark, each, job) for each in pipelines)
-        queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
-        say(f"running {', '.join(each.name for each in pipelines)}" + ("" if job.once else "; stop with Ctrl-C"))
+        names = ", ".join(each.name for each in pipelines)
+        with telling(say, f"starting {names}"):
+            check_schemas(pipelines)
+            settle_checkpoints(spark, pipelines, job)
+            queries.extend(start_pipeline(spark, each, job) for each in pipelines)
+            queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
+        say(f"running {names}" + ("" if job.once else "; stop with Ctrl-C"))
         on_start()
         Supervisor(job, stop).watch(queries)
 

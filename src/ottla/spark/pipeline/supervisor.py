@@ -7,6 +7,7 @@ next batch may just have been planned) is done again when it resumes, as after a
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.2
 _STOP_POLL_S: Final = 0.02
-_PATIENCE_S: Final = 120.0
-"""How long a stop waits for the batch in flight."""
+_STOPPING: Final = "stopping when the batches in flight are done; Ctrl-C again does not wait for them"
 
 
 class Supervisor:
@@ -39,6 +39,7 @@ class Supervisor:
         on_batch: Callable[[], None] = lambda: None,
     ) -> None:
         self._stop = stop
+        self._patience_s = job.patience_s
         self._display = display or ProgressDisplay()
         self._publisher = ProgressPublisher(job, uuid.uuid4().hex[:12])
         self._clock = clock
@@ -105,23 +106,37 @@ class Supervisor:
 
     def _end(self, queries: "Sequence[StreamingQuery]") -> None:
         """Stop what still runs, each query between two batches."""
-        deadline = self._clock() + _PATIENCE_S
+        deadline = self._clock() + self._patience_s
+        if self._stop.is_set:
+            self._display.tell(_STOPPING if self._patience_s else "stopping")
         waiting = [(query, self._batch_of(query)) for query in queries if query.isActive]
         while waiting:
-            for query, batch_id in list(waiting):
-                between = not query.status["isTriggerActive"] or self._batch_of(query) != batch_id
-                if not query.isActive:
-                    waiting.remove((query, batch_id))
-                elif between or self._clock() > deadline:
-                    self._stopped.add(id(query))
-                    query.stop()
-                    waiting.remove((query, batch_id))
+            due = [
+                (query, batch_id)
+                for query, batch_id in waiting
+                if not query.status["isTriggerActive"]
+                or self._batch_of(query) != batch_id
+                or self._clock() >= deadline
+                or not query.isActive
+            ]
+            waiting = [each for each in waiting if each not in due]
+            active = [query for query, _ in due if query.isActive]
+            self._stopped.update(map(id, active))
+            stop_all(active)
             if waiting:
                 time.sleep(_STOP_POLL_S)
 
     def _batch_of(self, query: "StreamingQuery") -> int:
         last = query.lastProgress
         return -1 if last is None else last.batchId
+
+
+def stop_all(queries: "Sequence[StreamingQuery]") -> None:
+    """Stop them at the same time: each waits for what Spark has under way for it."""
+    if queries:
+        with ThreadPoolExecutor(len(queries)) as pool:
+            for stopping in [pool.submit(query.stop) for query in queries]:
+                stopping.result()
 
 
 @contextmanager
@@ -135,5 +150,4 @@ def started_queries() -> "Iterator[list[StreamingQuery]]":
         yield queries
     finally:
         with suppress(*spark_errors()):
-            for query in queries:
-                query.stop()
+            stop_all(queries)
