@@ -144,6 +144,7 @@ def test_a_demo_that_is_stopped_while_its_broker_is_away(tmp_path: Path, without
     assert "Traceback" not in said
 
 
+@pytest.mark.spark_full
 def test_every_line_that_the_demo_offers(tmp_path: Path) -> None:
     """As it is printed, once its pipelines run; Spark starts for the table of visits, too."""
     offered: dict[str, list[str]] = {}
