@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _POLL_MS: Final = 100
 _RARELY_MS: Final = 1000
-_TOPIC_MS: Final = 5000
+_TOPIC_MS: Final = 2500
 """How long a topic may be missing: it may just have been made."""
 
 
@@ -73,8 +73,8 @@ class _Printed:
 
 async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:
     """-C: print partitions from ``-o`` on, to their ends with ``-e``, or for ever."""
+    from ottla.cli.consumer_notices import explained
     from ottla.clients import Consumer, TopicPartition
-    from ottla.clients.errors import KafkaTimeoutError
 
     if options.topic is None:
         raise UsageError("-t topic missing")
@@ -84,17 +84,9 @@ async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:
     printed = _Printed(options)
     consumer: Consumer[bytes, bytes] = Consumer(settings)
     async with consumer:
-        try:
-            numbers = [each.partition for each in await consumer.partitions_for(options.topic, timeout_ms=_TOPIC_MS)]
-        except KafkaTimeoutError:
-            raise CommandError(
-                f"There is no topic {options.topic}", hint="`ottla cat -L` shows which there are"
-            ) from None
+        numbers = await _partitions(consumer, options.topic)
         if options.partition is not None:
-            if options.partition not in numbers:
-                raise CommandError(
-                    f"Topic {options.topic} has no partition {options.partition}", hint="`ottla cat -L` shows them"
-                )
+            require_partition(options.topic, options.partition, numbers)
             numbers = [options.partition]
         partitions = [TopicPartition(options.topic, number) for number in sorted(numbers)]
         consumer.assign(partitions)
@@ -103,8 +95,25 @@ async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
         stops = await place.stops(consumer, partitions) if options.exit_at_end or place.until_ms is not None else {}
-        await _read(consumer, printed, starts, stops, quiet=options.quiet)
+        async with explained(consumer):
+            await _read(consumer, printed, starts, stops, quiet=options.quiet)
     return 0
+
+
+async def _partitions(consumer: "Consumer[bytes, bytes]", topic: str) -> list[int]:
+    """The partitions of a topic; CommandError if there is no such topic."""
+    from ottla.clients.errors import KafkaTimeoutError
+
+    try:
+        return [each.partition for each in await consumer.partitions_for(topic, timeout_ms=_TOPIC_MS)]
+    except KafkaTimeoutError:
+        raise CommandError(f"There is no topic {topic}", hint="`ottla cat -L` shows which there are") from None
+
+
+def require_partition(topic: str, partition: int, numbers: Collection[int]) -> None:
+    """CommandError if the topic does not have the partition."""
+    if partition not in numbers:
+        raise CommandError(f"Topic {topic} has no partition {partition}", hint="`ottla cat -L` shows them")
 
 
 async def _read(
@@ -208,6 +217,7 @@ async def _at_time(
 
 async def join_group(settings: dict[str, str], options: argparse.Namespace) -> int:
     """-G: print topics as a member of a group; those that begin with ^ are patterns."""
+    from ottla.cli.consumer_notices import explained
     from ottla.clients import Consumer
 
     if not options.files:
@@ -225,14 +235,15 @@ async def join_group(settings: dict[str, str], options: argparse.Namespace) -> i
             consumer.subscribe(pattern=f"{patterns[0]}.*", listener=listener)
         else:
             consumer.subscribe(options.files, listener=listener)
-        while not printed.is_full:
-            records = await consumer.poll(_RARELY_MS)
-            for record in reversed(printed.print(records)):
-                consumer.seek(record.topic_partition, record.offset)  # it is not to be committed
-            if options.exit_at_end and consumer.assignment() and not records:
-                lags = [await consumer.lag(partition) for partition in consumer.assignment()]
-                if not any(lags):
-                    break
+        async with explained(consumer):
+            while not printed.is_full:
+                records = await consumer.poll(_RARELY_MS)
+                for record in reversed(printed.print(records)):
+                    consumer.seek(record.topic_partition, record.offset)  # it is not to be committed
+                if options.exit_at_end and consumer.assignment() and not records:
+                    lags = [await consumer.lag(partition) for partition in consumer.assignment()]
+                    if not any(lags):
+                        break
     return 0
 
 
@@ -268,8 +279,14 @@ async def query(settings: dict[str, str], options: argparse.Namespace) -> int:
         wanted[TopicPartition(topic, int(partition))] = int(time_ms)
     if not wanted:
         raise UsageError("-Q needs -t TOPIC:PARTITION:TIMESTAMP")
+    settings.setdefault("allow.auto.create.topics", "false")
     consumer: Consumer[bytes, bytes] = Consumer(settings)
     async with consumer:
+        for topic in dict.fromkeys(partition.topic for partition in wanted):
+            numbers = await _partitions(consumer, topic)
+            for partition in wanted:
+                if partition.topic == topic:
+                    require_partition(topic, partition.partition, numbers)
         found = await consumer.offsets_for_times(wanted)
     for partition in wanted:
         place = found[partition]

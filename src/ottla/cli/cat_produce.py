@@ -28,6 +28,11 @@ async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
     failures = _Failures()
     left = options.count if options.count is not None else -1
     async with Producer(settings) as producer, _transaction(producer, settings, failures):
+        if options.partition is not None:
+            from ottla.cli.cat_consume import require_partition
+
+            numbers = [each.partition for each in await producer.partitions_for(options.topic)]
+            require_partition(options.topic, options.partition, numbers)
         async for message in _messages(options):
             if left == 0:
                 break

@@ -181,6 +181,7 @@ class _Printing:
 
 
 async def _consume(settings: dict[str, str], options: argparse.Namespace, start: int, printing: "_Printing") -> None:
+    from ottla.cli.consumer_notices import explained
     from ottla.clients import Consumer
 
     consumer: Consumer[bytes, bytes] = Consumer(settings)
@@ -188,7 +189,8 @@ async def _consume(settings: dict[str, str], options: argparse.Namespace, start:
         await _begin(consumer, options, start)
         timeout_ms = FOREVER_MS if options.timeout_ms is None or options.timeout_ms < 0 else options.timeout_ms
         limit = options.max_messages if options.max_messages is not None else -1
-        await poll_until(consumer, limit, timeout_ms, lambda: printing.count, printing.print)
+        async with explained(consumer):
+            await poll_until(consumer, limit, timeout_ms, lambda: printing.count, printing.print)
 
 
 async def _begin(consumer: "Consumer[bytes, bytes]", options: argparse.Namespace, start: int) -> None:

@@ -105,6 +105,7 @@ class _Test:
         """Read all, or until a signal to stop comes, and print what was measured."""
         import asyncio
 
+        from ottla.cli.consumer_notices import explained
         from ottla.clients import Consumer
 
         options = self._options
@@ -121,7 +122,8 @@ class _Test:
             else:
                 consumer.subscribe([options.topic], listener=self._joining)
             try:
-                await (self._read_arrow(consumer) if options.arrow else self._read(consumer))
+                async with explained(consumer):
+                    await (self._read_arrow(consumer) if options.arrow else self._read(consumer))
             except asyncio.CancelledError as asked:  # what was read until then is measured, and told
                 stop = asked
             end_ms = _now_ms()

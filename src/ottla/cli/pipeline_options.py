@@ -56,8 +56,10 @@ def add_job(
 
 def job_of(options: argparse.Namespace, default_name: str) -> "Job":
     """The job that the line describes; UsageError if it lacks something or a setting is no setting."""
+    from ottla.cli.client_notices import show_notices
     from ottla.spark.pipeline.job import PROGRESS_TOPIC, Job
 
+    show_notices()
     client = client_properties(options)
     if BOOTSTRAP_SERVERS not in client:
         require(options, "bootstrap-server")

@@ -77,6 +77,7 @@ def consumer_settings(options: argparse.Namespace) -> dict[str, str]:
 async def _consume(settings: dict[str, str], options: argparse.Namespace) -> int:
     import asyncio
 
+    from ottla.cli.consumer_notices import explained
     from ottla.clients import Consumer
 
     consumer: Consumer[bytes, bytes] = Consumer(settings)
@@ -85,7 +86,8 @@ async def _consume(settings: dict[str, str], options: argparse.Namespace) -> int
             emit("startup_complete")
             consumer.subscribe([options.topic], listener=_Rebalances())
             try:
-                await _Reading(consumer, options).run()
+                async with explained(consumer):
+                    await _Reading(consumer, options).run()
             except asyncio.CancelledError:
                 emit("shutdown_requested")
                 raise

@@ -16,6 +16,7 @@ from ottla.clients.cluster.metadata import ClusterMetadata
 from ottla.clients.cluster.metadata_refresher import MetadataRefresher
 from ottla.clients.cluster.metadata_source import BrokerMetadata, ControllerMetadata, MetadataSource
 from ottla.clients.cluster.metadata_updater import TOPIC_IDLE_MS, MetadataSettings, MetadataUpdater, UpdatePlan
+from ottla.clients.cluster.outage import Outage
 from ottla.clients.cluster.targets import AnyNode, Controller, CoordinatorOf, Target
 from ottla.clients.errors import AuthorizationError, KafkaTimeoutError, error_for
 from ottla.common.error_code import ErrorCode
@@ -24,6 +25,7 @@ from ottla.config.client_configs import ClientConfig
 from ottla.network.client_errors import AuthenticationError, NetworkError, UnsupportedVersionError
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
+from ottla.network.repeated_failures import RepeatedFailures
 from ottla.protocol.message import Message
 from ottla.protocol.messages.metadata import MetadataResponse
 from ottla.runtime.live import AsyncioRuntime
@@ -76,6 +78,8 @@ class ClusterClient:
             self._source = BrokerMetadata(allow_auto_topic_creation=allow_auto_topic_creation)
         self._refresher = MetadataRefresher(self.runtime, self._connections, self._updater, self._source)
         self._coordinators = CoordinatorCache()
+        self._wants = RepeatedFailures()
+        """Topics that were waited for in vain: many may wait for the same."""
 
     @property
     def metadata(self) -> ClusterMetadata:
@@ -130,14 +134,16 @@ class ClusterClient:
         missing = self._missing(topics)
         if any(topic in self.metadata.topics for topic in missing):
             self.request_update()  # what is known of it is an error, and may be old
-        seen = self._refresher.ended_count
+        seen, want = self._refresher.ended_count, Outage(self._wants)
         while missing:
             if self._refresher.ended_count > seen:
                 self._raise_if_fatal()
                 self._raise_topic_errors(missing)
-            if self._now_ms() >= deadline_ms:
+            now_ms = self._now_ms()
+            if now_ms >= deadline_ms:
                 raise self._timed_out(self._why_missing(missing), timeout_ms)
-            await self._refresher.wait_for_update(deadline_ms - self._now_ms())
+            want.goes_on(now_ms, self._why_missing(missing), deadline_ms)
+            await self._refresher.wait_for_update(min(deadline_ms, want.notice_after(now_ms)) - now_ms)
             missing = self._missing(topics)
         return self.metadata
 

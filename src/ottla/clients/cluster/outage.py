@@ -3,6 +3,8 @@
 import logging
 from typing import Final
 
+from ottla.network.repeated_failures import RepeatedFailures
+
 logger = logging.getLogger(__name__)
 
 PATIENCE_MS: Final = 2_000
@@ -14,9 +16,11 @@ WORTH_TELLING_MS: Final = 1_000
 class Outage:
     """Up → down, by the first failure → told, after ``PATIENCE_MS`` of it → up, by an answer."""
 
-    __slots__ = ("_is_told", "_since_ms")
+    __slots__ = ("_is_told", "_others", "_since_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, others: RepeatedFailures | None = None) -> None:
+        """``others`` knows what was told by those who wait for the same."""
+        self._others = others
         self._since_ms: int | None = None
         self._is_told = False
 
@@ -34,8 +38,10 @@ class Outage:
         if until_ms is not None and until_ms - now_ms < WORTH_TELLING_MS:
             return
         self._is_told = True
+        if self._others is not None and self._others.failed(what, now_ms) is None:
+            return
         how_long = "" if until_ms is None else f" for {(until_ms - now_ms + 500) // 1000} s more"
-        logger.warning("%s; trying%s", what, how_long or " until somebody answers")
+        logger.warning("%s; trying%s", what.rstrip("."), how_long or " until somebody answers")
 
     def ends(self) -> None:
         """Somebody has answered."""

@@ -134,7 +134,7 @@ def _group(view: HealthView) -> ConsumerHealth | None:
     if state is None:
         if has_partitions:
             return None
-        missing = _topic_missing(view)
+        missing = _topic_missing(view) or _nothing_matches(view)
         if missing is not None:
             return missing
         return ConsumerHealth(
@@ -199,6 +199,13 @@ def _topic_missing(view: HealthView) -> ConsumerHealth | None:
     return (
         ConsumerHealth(HealthState.TOPIC_MISSING, f"The cluster has no partition {_names(absent)}.") if absent else None
     )
+
+
+def _nothing_matches(view: HealthView) -> ConsumerHealth | None:
+    pattern = view.subscription.pattern
+    if pattern is None or any(pattern.fullmatch(topic) for topic in view.metadata.topics):
+        return None
+    return ConsumerHealth(HealthState.TOPIC_MISSING, f"The cluster has no topic that matches {pattern.pattern}.")
 
 
 def _unreachable(view: HealthView) -> ConsumerHealth | None:
