@@ -11,6 +11,7 @@ from hatch_readme import with_absolute_links
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_APACHE_ALONE = 'KINDS = ("apache",)'
 _ROOMS = tuple(path.parent.name for path in ROOT.glob("src/ottla/*/__init__.py"))
 REPOSITORY: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
 
@@ -59,6 +60,27 @@ def test_paths_exist(document: Path) -> None:
     ]
     missing = [path for path in ours if not any((ROOT / base / path).exists() for base in ("", "src/ottla", "tests"))]
     assert missing == []
+
+
+def _shown_by() -> list[str]:
+    """What the rows of the specification name as their tests."""
+    rows = re.findall(r"^\|.*\| (.*) \|$", (ROOT / "docs" / "seeds.md").read_text(), re.MULTILINE)
+    return [path for row in rows for path in re.findall(r"`([^`]+)`", row) if not path.startswith("make ")]
+
+
+def test_every_row_of_the_specification_names_tests_that_exist() -> None:
+    assert len(_shown_by()) > 100
+    assert [path for path in _shown_by() if not any([*ROOT.glob(f"tests/{path}"), *ROOT.glob(path)])] == []
+
+
+def test_no_row_of_the_specification_is_shown_on_apaches_broker_alone() -> None:
+    """A directory says in its conftest on whose brokers its tests run."""
+    apaches = [
+        conftest.parent for conftest in ROOT.glob("tests/**/conftest.py") if _APACHE_ALONE in conftest.read_text()
+    ]
+    assert apaches
+    claimed = {found for path in _shown_by() for found in ROOT.glob(f"tests/{path}")}
+    assert [test for test in claimed if any(test == each or each in test.parents for each in apaches)] == []
 
 
 def test_every_section_of_the_seeds_has_a_row() -> None:
