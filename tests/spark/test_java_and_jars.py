@@ -188,6 +188,7 @@ def test_the_users_settings_go_before_ours_and_lists_are_joined(
     assert settings["spark.jars"] == "/delta.jar,/mine.jar"
     assert settings["spark.jars.packages"] == "a:b:1"
     assert settings["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension,Mine"
+    assert session_settings("n", conf={"spark.jars": ""}, packages=["delta"])["spark.jars"] == "/delta.jar"
 
 
 def test_which_masters_are_this_machine() -> None:

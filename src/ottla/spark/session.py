@@ -117,8 +117,8 @@ def session_settings(
     for key, value in conf.items():
         if key == "spark.executorEnv.PYTHONPATH" and key in settings:
             continue  # it is behind ours
-        both = key in _LISTS and value and settings.get(key)
-        settings[key] = f"{settings[key]},{value}" if both else value
+        lists = [settings[key], value] if key in _LISTS and key in settings else [value]
+        settings[key] = ",".join(filter(None, lists))
     return settings
 
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import WriterCommitMessage
 
 from ottla.spark.data_source import OttlaDataSource
+from ottla.spark.pyspark_versions import as_stream_writer
 from ottla.spark.sink.commit_actions import Action
 from ottla.spark.sink.commit_driver import CommitDriver
 from ottla.spark.sink.commit_messages import transactions_in
-from ottla.spark.sink.stream_writer import ExactlyOnceStreamWriter, PlainStreamWriter
+from ottla.spark.sink.stream_writer import ExactlyOnceStreamWriter, PlainStreamWriter, make_stream_writer
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+    from pyspark.sql.datasource import DataSourceStreamWriter
     from pyspark.sql.types import StructType
 
 
@@ -59,12 +60,12 @@ class CrashingDataSource(OttlaDataSource):
         """The word after ``format``."""
         return "ottla-crashing"
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
         """Ottla's, made to crash."""
         crash_file = self.options["crashFile"]
         plain = {name: value for name, value in self.options.items() if name != "crashfile"}
-        writer: Any = OttlaDataSource(options=plain).streamWriter(schema, overwrite)
+        writer: Any = make_stream_writer(plain, schema)
         kind = CrashingWriter if isinstance(writer, ExactlyOnceStreamWriter) else CrashingPlainWriter
         crashing = kind(writer._options, writer._columns)
         crashing.crash_file = crash_file
-        return crashing
+        return as_stream_writer(crashing, schema)

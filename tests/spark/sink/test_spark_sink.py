@@ -9,7 +9,6 @@ import pytest
 
 from ottla.clients.sync import Consumer
 from ottla.common.topic_partition import TopicPartition
-from ottla.spark.data_source import OttlaDataSource
 from tests.node import Node
 from tests.spark.sink.crashing_sink import CrashingDataSource
 from tests.spark.sink.sink_world import Sink
@@ -23,8 +22,7 @@ BOUND_S = 120
 
 @pytest.fixture(autouse=True, scope="module")
 def formats(spark: "SparkSession") -> None:
-    for each in (OttlaDataSource, CrashingDataSource):
-        spark.dataSource.register(each)
+    spark.dataSource.register(CrashingDataSource)
 
 
 def rows(kafka: Node, topic: str) -> list[Any]:
