@@ -15,7 +15,7 @@ NOT_RUN: Final = {
     ("CONTRIBUTING.md", "make run"): _SETS_UP,
     ("docs/installation.md", "make setup"): _SETS_UP,
     ("docs/installation.md", "python3 -m venv ~/ottla-env"): _SETS_UP,
-    ("docs/installation.md", "pip install build"): _SETS_UP,
+    ("docs/installation.md", "HATCH_BUILD_HOOKS_ENABLE=1 pip install ."): _SETS_UP,
     ("docs/installation.md", "pip uninstall --yes ottla"): _SETS_UP,
     ("docs/installation.md", "ottla server  "): "listens on 9092, which may be taken; tests/cli/test_server_command.py",
     ("docs/releasing.md", ""): "builds for an hour, tags and uploads; tests/test_packaging.py looks at the parts",
