@@ -12,7 +12,7 @@ from ottla.common.extras import how_to_install
 from ottla.spark import jars, java
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.jars import Coordinate, find_jars
-from ottla.spark.session import check_packages, is_local, session_settings
+from ottla.spark.session import LOCAL, check_packages, is_local, session_settings
 from ottla.spark.telling import telling
 
 SOME = (Coordinate("no.such.group", "no-such-artifact", "1.0"),)
@@ -183,7 +183,7 @@ def test_the_users_settings_go_before_ours_and_lists_are_joined(
     monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
     conf = {"spark.log.level": "INFO", "spark.jars": "/mine.jar", "spark.sql.extensions": "Mine"}
     settings = session_settings("n", conf=conf, packages=["delta", "a:b:1"])
-    assert settings["spark.master"] == "local[*]"
+    assert settings["spark.master"] == "local[*,4]"
     assert settings["spark.log.level"] == "INFO"
     assert settings["spark.jars"] == "/delta.jar,/mine.jar"
     assert settings["spark.jars.packages"] == "a:b:1"
@@ -192,5 +192,5 @@ def test_the_users_settings_go_before_ours_and_lists_are_joined(
 
 
 def test_which_masters_are_this_machine() -> None:
-    assert is_local("local") and is_local("local[*]") and is_local("local[2,3]")
+    assert is_local("local") and is_local("local[*]") and is_local("local[2,3]") and is_local(LOCAL)
     assert not is_local("local-cluster[2,1,1024]") and not is_local("spark://localhost:7077") and not is_local("yarn")

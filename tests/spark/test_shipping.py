@@ -24,7 +24,7 @@ def test_a_python_without_ottla_imports_it_from_the_archive(tmp_path: Path) -> N
     subprocess.run(["tar", "-xzf", shipment.archive, "-C", executor / DIRECTORY], check=True)
     python = bare_python(tmp_path / "bare")
     program = (
-        "import ottla, crc32c, cramjam, xxhash, zstandard\n"
+        "import ottla, crc32c, cramjam, fastavro, xxhash, zstandard\n"
         "from ottla.spark.scan.range_reader import read_ranges\n"
         "from ottla.spark.sink.stream_writer import make_stream_writer\n"
         "from pyspark_ottla import DefaultSource\n"

@@ -34,7 +34,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the line says, return the exit code."""
+    from ottla.spark.installed import check_installed
+
     options = parser().parse_args(arguments)
+    check_installed()
     code: int = _module(options.command).run(options)
     return code
 

@@ -10,16 +10,20 @@ from dataclasses import replace
 
 from ottla.cli.arguments import require
 from ottla.cli.pipeline_mapping import add_mapping, mapping_of, table_of
-from ottla.cli.pipeline_options import add_job, job_of, say
+from ottla.cli.pipeline_options import add_job, job_of, positive, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add_mapping(parser)
     parser.add_argument("--topic", metavar="TOPIC", help="the topic to write to")
-    parser.add_argument("--partitions", type=int, metavar="N", help="of the topic, if it is created")
+    parser.add_argument("--partitions", type=positive, metavar="N", help="of the topic, if it is created")
     parser.add_argument(
-        "--batch-bytes", type=int, default=256 * 1024 * 1024, metavar="N", help="of files in a batch, about (256 MiB)"
+        "--batch-bytes",
+        type=positive,
+        default=256 * 1024 * 1024,
+        metavar="N",
+        help="of files in a batch, about (256 MiB)",
     )
     add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory", once=False, reads_topics=False)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.cli.arguments import require
 from ottla.cli.connection import read_properties
 from ottla.cli.errors import UsageError
-from ottla.cli.pipeline_options import add_job, job_of, say
+from ottla.cli.pipeline_options import add_job, interval, job_of, offsets, positive, say
 
 if TYPE_CHECKING:
     from ottla.spark.pipeline.job import Job
@@ -27,10 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-partitions", action="store_true", help="let keys choose the partitions of copies")
     parser.add_argument("--no-timestamps", action="store_true", help="give copies the time when they are written")
     parser.add_argument(
-        "--from", dest="start", default="earliest", metavar="OFFSETS", help="where the first run begins (earliest)"
+        "--from",
+        dest="start",
+        type=offsets,
+        default="earliest",
+        metavar="OFFSETS",
+        help="where the first run begins (earliest)",
     )
-    parser.add_argument("--every", default="1 second", metavar="TIME", help="how often it looks for new records")
-    parser.add_argument("--max-offsets", type=int, default=1_000_000, metavar="N", help="records in a batch, at most")
+    parser.add_argument(
+        "--every", type=interval, default="1 second", metavar="TIME", help="how often it looks for new records"
+    )
+    parser.add_argument(
+        "--max-offsets", type=positive, default=1_000_000, metavar="N", help="records in a batch, at most"
+    )
     add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory")
 
 

@@ -4,6 +4,7 @@ A command adds the options with ``add_job`` and makes its Job with ``job_of``.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -29,7 +30,7 @@ def add_job(
     """
     add_connection(parser)
     parser.add_argument("--name", metavar="NAME", help="what the pipeline is called in its progress and in Spark")
-    parser.add_argument("--master", metavar="URL", help="Spark's master: local[*] (this machine) by default")
+    parser.add_argument("--master", metavar="URL", help="Spark's master: local[*,4] (this machine) by default")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's; repeatable"
     )
@@ -78,6 +79,36 @@ def job_of(options: argparse.Namespace, default_name: str) -> "Job":
         skip_lost=getattr(options, "skip_lost", False),
         log=options.log,
     )
+
+
+def positive(text: str) -> int:
+    """A number of something, which is not none."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def interval(text: str) -> str:
+    """A time as Spark reads it."""
+    from ottla.spark.pipeline.declaration import is_interval
+
+    if not is_interval(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: for example '10 seconds'")
+    return text
+
+
+def offsets(text: str) -> str:
+    """Where to begin."""
+    if text not in ("earliest", "latest"):
+        try:
+            told = json.loads(text)
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            raise argparse.ArgumentTypeError(
+                f'{text!r} is not earliest, latest or offsets as {{"clicks": {{"0": 23}}}}'
+            )
+    return text
 
 
 @overload

@@ -1,7 +1,7 @@
 """``ottla pipeline profile --topic TOPIC``: keys, skew and hot partitions, sizes and rates over time of a topic.
 
-A summary is printed, and a picture written as NAME.html and NAME.png (--picture). A run that was killed is resumed when
-the same is asked again.
+A summary is printed, and a picture written as TOPIC-profile.html and TOPIC-profile.png (--picture). A run that was
+killed is resumed when the same is asked again.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.cli.arguments import add_json, require
 from ottla.cli.output import Output, Table
-from ottla.cli.pipeline_options import add_job, job_of, say
+from ottla.cli.pipeline_options import add_job, job_of, positive, say
 
 if TYPE_CHECKING:
     from ottla.spark.pipeline.profile_result import Profile
@@ -21,15 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--topic", metavar="TOPIC", help="the topic to look at")
     parser.add_argument(
-        "--keys", type=int, default=20, metavar="N", help="so many keys with most records are told (20)"
+        "--keys", type=positive, default=20, metavar="N", help="so many keys with most records are told (20)"
     )
     parser.add_argument(
         "--picture",
         metavar="PATH",
-        help="where the picture goes: PATH.html and PATH.png (TOPIC-profile); '' for nowhere",
+        help="where the picture goes: a .html, a .png, or both with that name (TOPIC-profile); '' for nowhere",
     )
     parser.add_argument(
-        "--slice-records", type=int, default=4_000_000, metavar="N", help="records that one step reads, at most"
+        "--slice-records", type=positive, default=4_000_000, metavar="N", help="records that one step reads, at most"
     )
     add_json(parser)
     add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory", once=False)
@@ -39,10 +39,12 @@ def run(options: argparse.Namespace) -> int:
     """Profile, return the exit code."""
     require(options, "topic")
     from ottla.spark.pipeline.profile import ProfileRequest
-    from ottla.spark.pipeline.profile_command import profile, write_pictures
+    from ottla.spark.pipeline.profile_command import pictures_of, profile, write_pictures
 
     job = job_of(options, f"profile-{options.topic}")
     request = ProfileRequest(options.topic, options.keys, options.slice_records)
+    path = f"{options.topic}-profile" if options.picture is None else options.picture
+    pictures = pictures_of(path, say=say) if path else []
     found, code = profile(job, request, say=say)
     if found is None:
         sys.stderr.write("stopped; the same command goes on where it was\n")
@@ -52,10 +54,9 @@ def run(options: argparse.Namespace) -> int:
     if output.terminal:
         for finding in found.findings:
             output.note(f"- {finding}")
-    path = f"{options.topic}-profile" if options.picture is None else options.picture
-    if path:
-        for written in write_pictures(found, path):
-            output.note(f"wrote {os.path.relpath(written)}")
+    write_pictures(found, pictures)
+    for written in pictures:
+        output.note(f"wrote {os.path.relpath(written)}")
     return 0
 
 

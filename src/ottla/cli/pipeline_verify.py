@@ -1,7 +1,8 @@
 """``ottla pipeline verify --topic TOPIC --with TOPIC | --table PATH``: do both hold the same records, each as often?
 
 Records are compared by key, value and headers, or by what --compare says; their order does not matter. A table that
-`ottla pipeline land` made is compared as it was landed; for others --key, --value and so on say what its records are.
+`ottla pipeline land` made is compared as it was landed, with --dead-letters together with what did not fit; for others
+--key, --value and so on say what its records are.
 The exit code is 0 if they are the same and 1 if not; some records that differ are shown. A run that was killed is
 resumed when the same is asked again.
 """
@@ -15,7 +16,7 @@ from ottla.cli.errors import UsageError
 from ottla.cli.output import Output
 from ottla.cli.pipeline_mapping import add_mapping, mapping_of, table_of
 from ottla.cli.pipeline_mirror import add_target, target_of
-from ottla.cli.pipeline_options import add_job, job_of, say
+from ottla.cli.pipeline_options import add_job, job_of, positive, say
 
 if TYPE_CHECKING:
     from ottla.spark.pipeline.record_mapping import RecordMapping
@@ -30,11 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser, "of the other topic's cluster")
     add_mapping(parser)
     parser.add_argument(
+        "--dead-letters", metavar="TOPIC", help="records of --topic that did not become rows of --table are there"
+    )
+    parser.add_argument(
         "--compare", metavar="PART,…", help="key, value, headers, partition, timestamp (key,value,headers)"
     )
     parser.add_argument("--samples", type=int, default=10, metavar="N", help="so many differing records are shown (10)")
     parser.add_argument(
-        "--slice-records", type=int, default=4_000_000, metavar="N", help="records that one step reads, at most"
+        "--slice-records", type=positive, default=4_000_000, metavar="N", help="records that one step reads, at most"
     )
     add_json(parser)
     add_job(parser, checkpoint="ottla-checkpoints/NAME below the current directory", once=False)
@@ -45,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
     require(options, "topic")
     if (options.other is None) == (options.table is None):
         raise UsageError("give --with TOPIC or --table PATH, and not both")
+    if options.dead_letters is not None and options.table is None:
+        raise UsageError("--dead-letters goes with --table")
     from ottla.spark.pipeline.record_hash import PARTS
     from ottla.spark.pipeline.verify_command import VerifyRequest, verify
 
@@ -59,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
         target_of(options, job),
         None if options.table is None else table_of(options),
         _mapping(options),
+        options.dead_letters or None,
         parts,
         options.samples,
         options.slice_records,

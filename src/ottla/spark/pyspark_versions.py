@@ -2,7 +2,7 @@
 
 A stream's reader of 4.0 and 4.1 is not told where a batch begins nor how much it may take, and knows no
 Trigger.AvailableNow: ``StartlessReader`` finds out what it can. A stream's writer of 4.0 gets rows instead of Arrow's
-batches, and 4.0 has no functions of Arrow's arrays.
+batches, and 4.0 has neither functions of Arrow's arrays nor approx_top_k.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +17,7 @@ from ottla.spark.errors import SparkUnavailableError
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import Column
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
@@ -184,6 +185,15 @@ def utc_arrow_type(data_type: "DataType") -> "pyarrow.DataType":
     if "timezone" in signature(to_arrow_type).parameters:
         return to_arrow_type(data_type, timezone="UTC")
     return to_arrow_type(data_type)
+
+
+def top_values(column: "Column", count: int, tracked: int) -> "Column":
+    """An aggregate: the most frequent values, as an array of ``struct<item, …>``. Spark 4.0 has none, and gives one."""
+    from pyspark.sql import functions as f
+
+    if STREAMS_WRITE_ARROW:  # 4.1's
+        return f.call_function("approx_top_k", column, f.lit(count), f.lit(tracked))
+    return f.array(f.struct(f.max(column).alias("item")))
 
 
 def require_arrow_functions(what: str) -> None:

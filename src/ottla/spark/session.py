@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
-from ottla.common.extras import how_to_install
 from ottla.spark.errors import SparkUnavailableError
 from ottla.spark.failures import sentence_of
+from ottla.spark.installed import check_installed
 from ottla.spark.jars import PACKAGES, Coordinate, Say, coordinates_of, find_jars
 from ottla.spark.java import find_java_home
 from ottla.spark.shipping import SHIP, check_executors, check_master, pack
@@ -20,7 +20,8 @@ from ottla.spark.spark_home import compiled_spark_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL: Final = "local[*]"
+LOCAL: Final = "local[*,4]"
+"""All cores, and four attempts at a task, as on a cluster: with Spark's ``local[*]`` one killed worker ends a query."""
 _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -127,10 +128,9 @@ def check_packages(packages: Sequence[str]) -> dict[str, tuple[Coordinate, ...]]
 
     SparkUnavailableError if there is no PySpark, or none of a set is for its version.
     """
-    try:
-        from pyspark.version import __version__
-    except ImportError:
-        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
+    check_installed()
+    from pyspark.version import __version__
+
     return {name: coordinates_of(name, __version__) for name in packages if name in PACKAGES}
 
 

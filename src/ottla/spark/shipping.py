@@ -33,6 +33,8 @@ DIRECTORY: Final = "ottla_packages"
 """The archive's directory, below that of an executor."""
 _OWN: Final = ("ottla", "pyspark_ottla", "pyspark_ottla_log")
 _NEEDED: Final = ("crc32c", "cramjam", "xxhash", "zstandard")
+_OPTIONAL: Final = ("fastavro",)
+"""Only some pipelines import it."""
 _KEPT: Final = 3
 """Archives of earlier versions that stay in the cache."""
 _CONNECT_TIMEOUT_S: Final = 5
@@ -59,7 +61,8 @@ def pack(more: Sequence[str] = ()) -> Shipment:
 
     SparkUnavailableError if a package is not installed.
     """
-    files = dict(_files((*_OWN, *_NEEDED, *more)))
+    optional = [name for name in _OPTIONAL if importlib.util.find_spec(name) is not None]
+    files = dict(_files((*_OWN, *_NEEDED, *optional, *more)))
     digest = hashlib.sha256()
     for name in sorted(files):
         stat = files[name].stat()

@@ -10,7 +10,6 @@ import pytest
 from ottla.spark.pipeline.backfill import Backfill, backfill_on
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import ChangedJobError, difference
-from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_mapping import MappingError, RecordMapping
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.table_reading import TableError, TableSource, guess_format
@@ -23,7 +22,6 @@ SAID: list[str] = []
 
 
 def run(spark: "SparkSession", job: Job, work: Backfill) -> None:
-    check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=SAID.append)
     backfill_on(spark, job, work, StopRequest(), say=SAID.append)
 
 
@@ -74,6 +72,21 @@ def test_text_files_become_records_by_a_schema_that_is_inferred(
         (b"ann", b"2"),
         (b"bob", b"3"),
     ]
+
+
+def test_a_file_becomes_records_whatever_lies_beside_and_below_it(
+    spark: "SparkSession", job: Job, tmp_path: Path
+) -> None:
+    directory = tmp_path / "a {b} [c] *"
+    table = directory / "rows,[1].csv"
+    spark.range(4).selectExpr("id", "id % 2 as bucket").write.partitionBy("bucket").csv(str(directory / "x" / "table"))
+    (directory / "deeper").mkdir()
+    for path in (table, directory / "deeper" / table.name, directory / "rows,1.csv"):
+        path.write_text("n\n1\n2\n" if path == table else "n\n7\n")
+    work = Backfill(TableSource(str(table)), "from-a-file", RecordMapping(value="n"))
+    run(spark, job, work)
+    run(spark, job, work)
+    assert sorted(record.value for record in read_topic(job.bootstrap_servers, "from-a-file")) == [b"1", b"2"]
 
 
 def test_a_delta_table_becomes_records(spark: "SparkSession", delta_jars: list[str], job: Job, tmp_path: Path) -> None:

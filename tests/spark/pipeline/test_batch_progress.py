@@ -1,6 +1,9 @@
 """Figures of a micro-batch, from what Spark tells."""
 
+from io import StringIO
+
 from ottla.spark.pipeline.batch_progress import BatchProgress, lag_of
+from ottla.spark.pipeline.progress_display import ProgressDisplay
 
 TOLD = {
     "name": "counts",
@@ -38,3 +41,24 @@ def test_lag_counts_only_sources_that_tell_offsets() -> None:
     assert lag_of([{"endOffset": None, "latestOffset": '{"t": {"0": 4}}'}]) is None
     # A log that was cut behind the query is no negative lag.
     assert lag_of([{"endOffset": {"t": {"0": 9}}, "latestOffset": {"t": {"0": 4}}}]) == 0
+
+
+def rescuing(batch: int, records: int, *names: str | None) -> BatchProgress:
+    metric = {"records": records, "names": [{"item": name, "count": 1} for name in names]}
+    return BatchProgress.of({**TOLD, "batchId": batch, "observedMetrics": {"rescued fields of t": metric, "mine": {}}})
+
+
+def test_records_with_fields_that_their_schema_lacks_are_told() -> None:
+    progress = rescuing(1, 3, "nick\nage", "age", None)
+    assert (progress.rescued_records, progress.rescued_fields) == (3, ("nick", "age"))
+    assert progress.line().endswith(", 3 with fields that the schema lacks")
+    assert rescuing(1, 0, None).line() == BatchProgress.of({**TOLD, "batchId": 1}).line()
+
+
+def test_at_the_end_all_that_was_rescued_is_told() -> None:
+    stream = StringIO()
+    display = ProgressDisplay(stream, clock=lambda: 0.0)
+    for progress in (rescuing(1, 3, "nick\nage"), rescuing(2, 4, "age", "mail"), rescuing(3, 0, None)):
+        display.show(progress)
+    display.close()
+    assert stream.getvalue().splitlines()[-1] == "counts: 7 records had fields that the schema lacks: nick, age, mail"

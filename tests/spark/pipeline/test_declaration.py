@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.spark.pipeline import Json, Pipeline, Table, Topic, pipeline
-from ottla.spark.pipeline.declaration import DeclarationError
+from ottla.spark.pipeline.declaration import DeclarationError, is_interval
 from ottla.spark.pipeline.declared_checks import packages_of
 from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 
@@ -85,3 +85,11 @@ def test_a_file_that_cannot_be_read_is_told_with_its_line(tmp_path: Path, progra
         load_pipelines(str(file))
     with pytest.raises(DeclarationError, match="there is no file"):
         load_pipelines(str(tmp_path / "none.py"))
+
+
+@pytest.mark.parametrize(
+    ("every", "is_time"),
+    [("10 seconds", True), ("1 minute 30 seconds", True), ("Interval 500 milliseconds", True), ("soon", False)],
+)
+def test_which_times_are_times(every: str, is_time: bool) -> None:
+    assert is_interval(every) is is_time

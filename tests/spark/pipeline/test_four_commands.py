@@ -31,6 +31,7 @@ SERVERS = ("--bootstrap-server", "127.0.0.1:1")
         (["verify", "--with", "b"], 'Missing required argument "[topic]"'),
         (["verify", "--topic", "a"], "give --with TOPIC or --table PATH, and not both"),
         (["verify", "--topic", "a", "--with", "b", "--table", "d"], "and not both"),
+        (["verify", "--topic", "a", "--with", "b", "--dead-letters", "c"], "--dead-letters goes with --table"),
         (
             ["verify", "--topic", "a", "--with", "b", "--compare", "offset"],
             "--compare takes some of key, value, headers",

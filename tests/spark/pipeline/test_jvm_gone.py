@@ -22,11 +22,11 @@ JOB = Job("job", {}, progress_topic=None)
 GONE = "Spark's JVM has ended; was it killed, or did it run out of memory"
 
 
-def refuse(*_: object) -> Any:
+def refuse(*_: object, **__: object) -> Any:
     raise ConnectionRefusedError(111, "Connection refused")
 
 
-def cut_off(*_: object) -> Any:
+def cut_off(*_: object, **__: object) -> Any:
     raise Py4JNetworkError("Answer from Java side is empty")
 
 
@@ -51,7 +51,7 @@ def run_backfill() -> None:
 
 
 @pytest.mark.parametrize(("run", "name"), [(run_mirror, "mirror"), (run_backfill, "backfill")])
-@pytest.mark.parametrize("start", [lambda *_: DeadQuery(), refuse, cut_off])
+@pytest.mark.parametrize("start", [lambda *_, **__: DeadQuery(), refuse, cut_off])
 def test_queries_whose_jvm_is_gone_say_so_and_not_that_they_cannot_be_stopped(
     monkeypatch: pytest.MonkeyPatch, run: Callable[[], None], name: str, start: Callable[..., Any]
 ) -> None:
@@ -69,7 +69,7 @@ class EmptyStore:
 @pytest.mark.parametrize("work", [refuse, cut_off])
 def test_work_in_units_says_so(work: Callable[[], Any]) -> None:
     with pytest.raises(PipelineFailedError, match=f"^job failed: {GONE}"):
-        run_units(JOB, EmptyStore(), [Unit("one", 1, work)], StopRequest())  # type: ignore[arg-type]
+        run_units(JOB, EmptyStore(), [Unit("one", 1, work, len)], StopRequest())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("call", [refuse, cut_off])

@@ -12,8 +12,12 @@ from ottla.spark.pipeline.formats import SchemaError
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.land import land_on
 from ottla.spark.pipeline.landing import Landing, LandingError
-from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
+from ottla.spark.pipeline.table_reading import TableSource
+from ottla.spark.pipeline.verify import verify_on
+from ottla.spark.pipeline.verify_command import VerifyRequest, settled_verification
+from ottla.spark.pipeline.verify_result import Comparison
 from tests.spark.pipeline.conftest import Fill, read_topic
 
 if TYPE_CHECKING:
@@ -30,7 +34,6 @@ def land(
     spark: "SparkSession", job: Job, landing: Landing, path: Path, options: Mapping[str, str] | None = None
 ) -> None:
     dead_letters = f"{landing.topic}.dead"
-    check_topics(job, reads=[landing.topic], writes=[dead_letters], say=LINES.append)
     options = {"startingOffsets": "earliest", **(options or {})}
     arguments: dict[str, Any] = {"options": options, "dead_letters": dead_letters, "every": "1 second"}
     land_on(spark, job, landing, str(path), StopRequest(), say=LINES.append, **arguments)
@@ -155,3 +158,104 @@ def test_avro_lands_and_what_is_not_of_its_schema_does_not(
     other = tmp_path / "other"
     with pytest.raises(SchemaError, match="the Avro schema is not JSON"):
         land(spark, job, landing_of(other, "framed", "parquet", value="avro", schema="no"), other)
+
+
+def rescued_rows(spark: "SparkSession", path: Path, table_format: str) -> dict[int, str | None]:
+    frame = spark.read.option("mergeSchema", "true").format(table_format).load(str(path))
+    return {row.n: row["_rescued_data"] for row in frame.collect()}
+
+
+def compared(spark: "SparkSession", job: Job, topic: str, path: Path, **more: Any) -> Comparison:
+    again = replace(job, checkpoint=f"{job.checkpoint}-verify")
+    work = settled_verification(spark, again, VerifyRequest(topic, table=TableSource(str(path)), **more))
+    found = verify_on(spark, again, work, RunStore(spark, again.checkpoint_path), StopRequest(), say=LINES.append)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("table_format", ["delta", "parquet"])
+def test_fields_that_an_inferred_schema_lacks_are_rescued_and_told(
+    spark: "SparkSession",
+    delta_jars: list[str],
+    job: Job,
+    fill: Fill,
+    tmp_path: Path,
+    table_format: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    if table_format == "delta" and not delta_jars:
+        pytest.skip("Delta's jars cannot be had here")
+    topic, path = f"rescued-{table_format}", tmp_path / "table"
+    landing = landing_of(path, topic, table_format)
+    fill(topic, b'{"n": 1, "home": {"city": "Ulm"}, "seen": [{"at": 1}]}')
+    land(spark, job, landing, path)
+    assert "fields that it lacks go to the column _rescued_data" in LINES
+    capfd.readouterr()
+    fill(
+        topic,
+        b'{"n": 2, "N": 3, "home": {"zip": "1", "city": "Ulm"}, "seen": [{"at": 1}, {"x": 2}], "nick": null}',
+        b'{"n": 3}',
+        b'{"n": 4, "nick": {"a": [1.5, "b"]}}',
+        None,
+        b'{"n": 5, "nick": 1, "nick": 2}',
+        b'{"n": "six", "nick": 1}',
+    )
+    land(spark, job, landing, path)
+    said = capfd.readouterr().err
+    assert f"{job.name}: 3 records had fields that the schema lacks: " in said
+    assert {name for name in ("N", "home", "seen", "nick") if name in said.rsplit(": ", 1)[-1]} == {
+        *("N", "home", "seen", "nick")
+    }
+    found = rescued_rows(spark, path, table_format)
+    assert {n: text if text is None else json.loads(text) for n, text in found.items()} == {
+        1: None,
+        2: {"N": 3, "home": {"zip": "1"}, "seen": [None, {"x": 2}], "nick": None},
+        3: None,
+        4: {"nick": {"a": [1.5, "b"]}},
+        None: None,
+        5: {"n": 5, "nick": 2},
+    }
+    assert found[5] == '{"n": 5, "nick": 1, "nick": 2}'
+    # What does not fit is a dead letter, whole.
+    assert [letter.value for letter in read_topic(job.bootstrap_servers, f"{topic}.dead")] == [
+        b'{"n": "six", "nick": 1}'
+    ]
+    result = compared(spark, job, topic, path)
+    assert (result.only_left, result.only_right) == (1, 0)
+    with pytest.raises(LandingError, match=r"the column for fields that the schema lacks of .* was _rescued_data and"):
+        land(spark, job, replace(landing, rescue="other"), path)
+
+
+@pytest.mark.parametrize("table_format", ["delta", "parquet"])
+def test_a_table_gets_the_column_for_rescued_fields_later(
+    spark: "SparkSession", delta_jars: list[str], job: Job, fill: Fill, tmp_path: Path, table_format: str
+) -> None:
+    if table_format == "delta" and not delta_jars:
+        pytest.skip("Delta's jars cannot be had here")
+    topic, path = f"later-{table_format}", tmp_path / "table"
+    landing = landing_of(path, topic, table_format, schema="n bigint", rescue="")
+    fill(topic, b'{"n": 1, "nick": 1}')
+    land(spark, job, landing, path)
+    document = path / "_ottla" / "landing.json"
+    told = json.loads(document.read_text())
+    del told["rescue"], told["rescued_later"]  # as an Ottla wrote it that knew nothing of them
+    document.write_text(json.dumps(told))
+    document.with_name(".landing.json.crc").unlink()
+    fill(topic, b'{"n": 2, "nick": 2}')
+    land(spark, job, replace(landing, rescue=None), path)
+    assert "_rescued_data" not in spark.read.format(table_format).load(str(path)).columns
+    for n in (3, 4):
+        fill(topic, b'{"n": %d, "nick": %d}' % (n, n))
+        land(spark, job, replace(landing, rescue="_rescued_data" if n == 3 else None), path)
+    assert rescued_rows(spark, path, table_format) == {1: None, 2: None, 3: '{"nick":3}', 4: '{"nick":4}'}
+    assert compared(spark, job, topic, path).is_same
+
+
+def test_the_column_for_rescued_fields_cannot_have_the_name_of_a_field(
+    spark: "SparkSession", job: Job, fill: Fill, tmp_path: Path
+) -> None:
+    fill("taken", b'{"n": 1}')
+    for rescue, words in (("N", "has a field N: name another column"), ("kafka_x", "the field kafka_x has a name")):
+        with pytest.raises(SchemaError, match=words):
+            landing = landing_of(tmp_path / "table", "taken", "parquet", schema="n bigint", rescue=rescue)
+            land(spark, job, landing, tmp_path / "table")

@@ -13,7 +13,7 @@ from ottla.spark.pipeline.failure import PipelineFailedError, failure_sentence, 
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.land import land_on
 from ottla.spark.pipeline.landing import Landing
-from ottla.spark.pipeline.mirror import Mirror, mirror_on, prepare_topics
+from ottla.spark.pipeline.mirror import Mirror, mirror_on
 from ottla.spark.pipeline.profile import ProfileRequest, profile_on
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
@@ -124,7 +124,6 @@ def test_a_mirror_goes_on_with_what_is_there_if_it_is_told_to(spark: "SparkSessi
     work = Mirror({"lost-d": "lost-d.copy"})
 
     def run(job: Job) -> None:
-        prepare_topics(job, work, say=silent)
         mirror_on(spark, job, work, StopRequest(), say=silent)
 
     fill("lost-d", b"0", b"1")

@@ -10,7 +10,7 @@ from ottla.clients.admin.topics import NewTopic
 from ottla.clients.errors import UnknownTopicOrPartitionError
 from ottla.clients.sync import Admin, Producer
 from ottla.spark.pipeline.job import Job
-from ottla.spark.pipeline.mirror import Mirror, MirrorError, mirror_on, prepare_topics
+from ottla.spark.pipeline.mirror import Mirror, MirrorError, mirror_on, missing_topics
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.testing import Broker
 from tests.spark.pipeline.conftest import read_topic
@@ -50,7 +50,7 @@ def contents(servers: str, topic: str) -> dict[int, list[tuple[Any, ...]]]:
 
 
 def run(spark: "SparkSession", job: Job, work: Mirror) -> None:
-    prepare_topics(job, work, say=SAID.append)
+    missing_topics(job, work)
     mirror_on(spark, job, work, StopRequest(), say=SAID.append)
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_mirrored_is_told_before_spark_starts(job: Job, broker: B
     make(servers, "timed", 4, **{"message.timestamp.type": "LogAppendTime"})
 
     def prepare(work: Mirror) -> None:
-        prepare_topics(job, work, say=SAID.append)
+        missing_topics(job, work)
 
     with pytest.raises(MirrorError, match="narrow has 2 partitions and wide has 4: add partitions, or"):
         prepare(Mirror({"wide": "narrow"}))

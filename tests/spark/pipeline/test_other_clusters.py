@@ -15,8 +15,8 @@ from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import ChangedJobError
 from ottla.spark.pipeline.land import land_on
 from ottla.spark.pipeline.landing import Landing, LandingError
-from ottla.spark.pipeline.mirror import Mirror, MirrorError, mirror_on, prepare_topics
-from ottla.spark.pipeline.preflight import check_topics, cluster_id
+from ottla.spark.pipeline.mirror import Mirror, MirrorError, mirror_on
+from ottla.spark.pipeline.preflight import cluster_id
 from ottla.spark.pipeline.profile import ProfileRequest, profile_on
 from ottla.spark.pipeline.record_mapping import RecordMapping
 from ottla.spark.pipeline.running import run_on
@@ -52,7 +52,6 @@ def test_a_backfill(spark: "SparkSession", job: Job, other: Broker, tmp_path: Pa
     work = Backfill(TableSource(str(tmp_path / "rows.json")), "filled", RecordMapping(value="n"))
 
     def run(here: Job) -> None:
-        check_topics(here, reads=[], writes=[work.topic], say=silent)
         backfill_on(spark, here, work, StopRequest(), say=silent)
 
     run(job)
@@ -72,7 +71,6 @@ def test_a_mirror(spark: "SparkSession", job: Job, other: Broker, fill: Fill) ->
 
     def run(here: Job, target: Job, copy: str = "copy") -> None:
         work = Mirror({"mirrored": copy}, target)
-        prepare_topics(here, work, say=silent)
         mirror_on(spark, here, work, StopRequest(), say=silent)
 
     run(job, there)
@@ -119,7 +117,7 @@ def test_declared_pipelines(spark: "SparkSession", job: Job, other: Broker, fill
         producer.send("declared", b"2")
 
     def run(here: Job) -> None:
-        check_declared([passed_on("declared")], here, say=silent)
+        check_declared([passed_on("declared")], here)
         run_on(spark, [passed_on("declared")], here, StopRequest(), say=silent)
 
     run(job)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from ottla.cli.main import main
+from ottla.spark import installed
+from ottla.spark.errors import SparkUnavailableError
 from ottla.testing import Broker
 from tests.apache.properties import free_ports
 from tests.cli.pasting import decoy, hints, paste
@@ -33,6 +36,13 @@ SERVERS = ("--bootstrap-server", "127.0.0.1:1")
         (["land", *SERVERS, "--topic", "t", "--to", "d", "--value", "raw", "--time-field", "at"], "--time-field names"),
         (["land", *SERVERS, "--topic", "t", "--to", "d", "--schema", "@no-such"], "no-such: No such file"),
         (["land", *SERVERS, "--topic", "t", "--to", "d", "--format", "csv"], "invalid choice: 'csv'"),
+        (
+            ["land", *SERVERS, "--topic", "t", "--to", "d", "--value", "raw", "--rescue", "x"],
+            "--rescue takes fields of",
+        ),
+        (["land", *SERVERS, "--topic", "t", "--to", "d", "--every", "soon"], "'soon' is no time: for example '10 sec"),
+        (["land", *SERVERS, "--topic", "t", "--to", "d", "--from", "start"], "'start' is not earliest, latest or off"),
+        (["land", *SERVERS, "--topic", "t", "--to", "d", "--max-offsets", "0"], "'0' is no whole number above 0"),
         (["no-such"], "invalid choice: 'no-such'"),
     ],
 )
@@ -57,6 +67,36 @@ def test_brokers_that_do_not_answer_are_told_before_spark_starts(
     assert said.startswith("ottla pipeline: ")
     assert "`ottla doctor` finds out" in said
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["run", "pipelines.py"],
+        ["land", "--topic", "t", "--to", "table"],
+        ["backfill", "--table", "d", "--topic", "t"],
+        ["mirror", "--topic", "a", "--to", "b"],
+        ["profile", "--topic", "a"],
+        ["verify", "--topic", "a", "--with", "b"],
+    ],
+)
+def test_without_pyspark_one_sentence_says_how_to_install_it_before_a_broker_is_asked(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipelines.py").write_text("from pyspark.sql import DataFrame\n")
+    monkeypatch.setitem(sys.modules, "pyspark", None)  # as if it were not there
+    assert main(["pipeline", *line, *SERVERS]) == 1
+    said = capfd.readouterr()
+    assert said.err.startswith("ottla pipeline: PySpark is not installed: ")
+    assert "-m pip install -e '" in said.err or "-m pip install 'ottla[spark]" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_what_pyspark_needs_besides_is_missed_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == "pandas" else name)
+    with pytest.raises(SparkUnavailableError, match=r"PySpark needs pandas, which is not installed: .* -m pip install"):
+        installed.check_installed()
 
 
 @pytest.fixture

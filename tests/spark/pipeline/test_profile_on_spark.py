@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ottla.clients.sync import Producer
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.profile import ProfileRequest, profile_on
-from ottla.spark.pipeline.profile_command import write_pictures
+from ottla.spark.pipeline.profile_command import pictures_of, write_pictures
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.testing import Broker
@@ -55,7 +55,8 @@ def test_a_hot_key_is_found_in_slices(spark: "SparkSession", job: Job, broker: B
     assert found.scale.start_ms == START_MS
     assert min(found.over_time()) > 0
     assert any("key hot alone has 80 %" in finding for finding in found.findings)
-    page, picture = write_pictures(found, str(tmp_path / "out" / "skewed"))
+    page, picture = paths = pictures_of(str(tmp_path / "out" / "skewed"), say=SAID.append)
+    write_pictures(found, paths)
     assert "key hot alone" in Path(page).read_text()
     assert Path(picture).read_bytes().startswith(b"\x89PNG")
     assert not list(Path(str(job.checkpoint)).glob("*.json"))

@@ -1,16 +1,22 @@
 """Profiles: slices add up, what is found is said, and the pictures are pictures. No Spark."""
 
 import base64
-import struct
-import zlib
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
+from ottla.cli.main import main
+from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.pipeline import profile_command
 from ottla.spark.pipeline.cluster_topics import Span
-from ottla.spark.pipeline.drawing import Drawing
-from ottla.spark.pipeline.png_canvas import png_of
+from ottla.spark.pipeline.drawing import Drawing, Text
+from ottla.spark.pipeline.png_picture import png_of
+from ottla.spark.pipeline.profile_command import pictures_of
 from ottla.spark.pipeline.profile_picture import draw, html_of
 from ottla.spark.pipeline.profile_result import Profile, TimeScale, merge, shown_key, time_scale
 from ottla.spark.pipeline.topic_slices import parse_spans, slices_of, spans_document
@@ -104,46 +110,61 @@ def test_the_page_stands_alone_and_says_nothing_that_a_browser_would_run() -> No
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
+def test_the_page_tells_each_finding_once_and_its_colours() -> None:
+    found = profile(slice_of(cell(0, 10), cell(1, 90), cell(2, 3), cell(3, 4), keys={b"k": (0, 1)}))
+    page = html_of(found)
+    assert found.findings == ["partition 1 is hot: 84 % of all records, 3.4 times the mean"]
+    assert page.count(found.findings[0]) == 1
+    assert any(found.findings[0] in shape.text for shape in draw(found).shapes if isinstance(shape, Text))
+    for legend in ("hot: 2 times the mean", "mean 27", "more than a partition", "none"):
+        assert legend in page
+
+
 def test_the_picture_is_a_png_with_what_was_drawn() -> None:
     drawing = Drawing(60, 20)
     drawing.box(0, 0, 10, 10, "#ff0000")
     drawing.text(20, 15, "I")
-    width, height, pixels = decoded(png_of(drawing))
-    assert (width, height) == (120, 40)
-    assert pixels[0][0] == (255, 0, 0)
-    assert pixels[19][19] == (255, 0, 0)
-    assert pixels[20][20] == (255, 255, 255)
-    dark = [(x, y) for y in range(40) for x in range(30, 60) if pixels[y][x] == (0x33, 0x41, 0x55)]
-    assert {x for x, _ in dark} == set(range(42, 48))
-    assert min(y for _, y in dark) == 16
+    image = Image.open(BytesIO(png_of(drawing)))
+    assert (image.format, image.size) == ("PNG", (120, 40))
+    assert image.getpixel((0, 0)) == image.getpixel((19, 19)) == (255, 0, 0)
+    assert image.getpixel((20, 20)) == (255, 255, 255)
+    dark = [(x, y) for y in range(40) for x in range(30, 60) if image.getpixel((x, y)) == (0x33, 0x41, 0x55)]
+    assert {x for x, _ in dark} < set(range(40, 50))
     assert max(y for _, y in dark) == 29
 
 
 def test_profiles_of_all_sizes_are_drawn() -> None:
     for partitions in (1, 3, 200):
         found = profile(slice_of(*(cell(n, n + 1) for n in range(partitions))), partitions=partitions)
-        width, height, _ = decoded(png_of(draw(found)))
+        width, height = Image.open(BytesIO(png_of(draw(found)))).size
         assert width == 2360
         assert 900 < height < 2600
-    assert decoded(png_of(draw(profile())))[0] == 2360
+    assert Image.open(BytesIO(png_of(draw(profile())))).size[0] == 2360
 
 
-def decoded(data: bytes) -> tuple[int, int, list[list[tuple[int, int, int]]]]:
-    """Width, height and pixels of a PNG of eight-bit colours without filters."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks, at = {}, 8
-    while at < len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        (crc,) = struct.unpack_from(">I", data, at + 8 + length)
-        assert crc == zlib.crc32(kind + body)
-        chunks[kind] = body
-        at += 12 + length
-    width, height = struct.unpack_from(">II", chunks[b"IHDR"])
-    raw = zlib.decompress(chunks[b"IDAT"])
-    rows = []
-    for y in range(height if width < 500 else 0):
-        row = raw[y * (width * 3 + 1) : (y + 1) * (width * 3 + 1)]
-        assert row[0] == 0
-        rows.append([(row[x], row[x + 1], row[x + 2]) for x in range(1, len(row), 3)])
-    return width, height, rows
+def test_which_files_are_written_is_said_by_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    assert pictures_of("a/x.html", say=said.append) == ["a/x.html"]
+    assert pictures_of("a/x.PNG", say=said.append) == ["a/x.PNG"]
+    assert pictures_of("a/x.1", say=said.append) == ["a/x.1.html", "a/x.1.png"]
+    assert not said
+    monkeypatch.setattr(profile_command, "can_paint", lambda: False)
+    assert pictures_of("x.html", say=said.append) == ["x.html"]
+    assert not said
+    assert pictures_of("x", say=said.append) == ["x.html"]
+    assert len(said) == 1
+    assert said[0].startswith("Pillow, which paints x.png, is not installed: ")
+    with pytest.raises(
+        SparkUnavailableError, match=r"Pillow, which paints x\.png, is not installed: .* -m pip install"
+    ):
+        pictures_of("x.png", say=said.append)
+
+
+def test_a_page_that_is_asked_for_is_written_under_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = profile(slice_of(cell(0, 10)))
+    monkeypatch.setattr(profile_command, "profile", lambda *_, **__: (found, 0))
+    line = ["pipeline", "profile", "--bootstrap-server", "127.0.0.1:1", "--topic", "clicks"]
+    assert main([*line, "--picture", str(tmp_path / "x.html")]) == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["x.html"]

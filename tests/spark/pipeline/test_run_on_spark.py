@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ottla.clients.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
-from ottla.spark.pipeline import Json, Pipeline, Topic, pipeline, progress_publisher
+from ottla.clients.sync import Admin
+from ottla.spark.pipeline import Avro, Json, Pipeline, Topic, pipeline, progress_publisher
+from ottla.spark.pipeline.declaration import DeclarationError
 from ottla.spark.pipeline.declared_checks import check_declared
 from ottla.spark.pipeline.failure import PipelineFailedError
 from ottla.spark.pipeline.formats import SchemaError
@@ -45,7 +47,7 @@ def doubled(source: str, sink: str, dead_letters: str | None) -> Pipeline:
 
 
 def run(spark: "SparkSession", job: Job, *declared: Pipeline) -> None:
-    check_declared(declared, job, say=LINES.append)
+    check_declared(declared, job)
     run_on(spark, declared, job, StopRequest(), say=LINES.append)
 
 
@@ -141,19 +143,54 @@ def test_what_spark_cannot_do_is_told_before_a_query_runs(spark: "SparkSession",
         run(spark, job, spoilt)
     with pytest.raises(SchemaError, match="pipeline twice, topic there: the schema 'user strng' cannot be read"):
         run(spark, job, replace(doubled("there", "x", None), sources=(Topic("there", Json("user strng")),)))
-    from ottla.spark.pipeline.declaration import DeclarationError
-
     with pytest.raises(DeclarationError, match="the key of its sink, nobody, is not among user, n, kafka_offset"):
         run(spark, job, replace(doubled("there", "x", None), sink=Topic("x", key="nobody")))
     assert not spark.streams.active
+    with Admin(bootstrap_servers=job.bootstrap_servers) as admin:
+        assert not {"there.out", "x"} & admin.list_topics().keys()
 
 
 def test_a_missing_topic_and_brokers_that_do_not_answer_are_told_before_spark_starts(job: Job, fill: Fill) -> None:
     fill("orders", value("ann", 1))
     with pytest.raises(UnknownTopicOrPartitionError, match=r"topic oders does not exist on .*; did you mean orders\?"):
-        check_declared([doubled("oders", "x", None)], job, say=LINES.append)
+        check_declared([doubled("oders", "x", None)], job)
     away = replace(
         job, client={"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "300", "request.timeout.ms": "300"}
     )
     with pytest.raises(KafkaTimeoutError):
-        check_declared([doubled("orders", "x", None)], away, say=LINES.append)
+        check_declared([doubled("orders", "x", None)], away)
+
+
+def test_rows_are_written_as_avro_and_read_by_a_newer_schema(spark: "SparkSession", job: Job, fill: Fill) -> None:
+    fields: list[dict[str, object]] = [{"name": "user", "type": "string"}, {"name": "n", "type": ["null", "int"]}]
+    old = json.dumps({"type": "record", "name": "Click", "fields": fields})
+    fields = [{"name": "who", "type": "string", "aliases": ["user"]}, {"name": "at", "type": "int", "default": 7}]
+    new = json.dumps({"type": "record", "name": "Click", "fields": fields})
+    sink = Topic("framed.avro", Avro(old, confluent=True, schema_id=9), key="user")
+    written = replace(
+        doubled("to-avro", "x", "to-avro.dead"),
+        name="written",
+        sink=sink,
+        function=lambda frame: frame.select("user", "n"),
+    )
+    fill("to-avro", value("ann", 1), json.dumps({"user": "bob"}).encode())
+    run(spark, job, written)
+    records = read_topic(job.bootstrap_servers, "framed.avro")
+    assert sorted((record.key, record.value) for record in records) == [
+        (b"ann", b"\0\0\0\0\x09\x06ann\x02\x02"),
+        (b"bob", b"\0\0\0\0\x09\x06bob\x00"),
+    ]
+    source = Topic("framed.avro", Avro(old, confluent=True, reader_schema=new))
+    read = replace(written, name="read", sources=(source,), sink=Topic("read.json"), dead_letters=None)
+    run(spark, job, replace(read, function=lambda frame: frame.select("who", "at")))
+    assert sorted(record.value for record in read_topic(job.bootstrap_servers, "read.json")) == [
+        b'{"who":"ann","at":7}',
+        b'{"who":"bob","at":7}',
+    ]
+    for columns, words in (
+        (["user", "kafka_offset"], "topic framed.avro: the Avro schema has no field for the column kafka_offset"),
+        (["n"], "the Avro schema has a field without a column: user"),
+    ):
+        spoilt = replace(written, sink=replace(sink, key=None), function=lambda frame, of=columns: frame.select(*of))
+        with pytest.raises(DeclarationError, match=words):
+            run(spark, job, spoilt)

@@ -46,8 +46,8 @@ class Query:
     def lastProgress(self) -> Told | None:
         return self.recentProgress[-1] if self.recentProgress else None
 
-    def exception(self) -> str | None:
-        return self.error
+    def exception(self) -> Exception | None:
+        return None if self.error is None else RuntimeError(self.error)
 
     def stop(self) -> None:
         if self.is_gone:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ottla.clients.sync import Producer
-from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.job import PROGRESS_TOPIC, Job
 from ottla.spark.pipeline.land import land_on
 from ottla.spark.pipeline.landing import Landing
-from ottla.spark.pipeline.preflight import check_topics
 from ottla.spark.pipeline.record_mapping import MappingError, RecordMapping
 from ottla.spark.pipeline.sliced_run import RunStore
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.table_reading import TableSource
 from ottla.spark.pipeline.verify import verify_on
-from ottla.spark.pipeline.verify_command import VerifyRequest, settled_verification
-from ottla.spark.pipeline.verify_result import Comparison
+from ottla.spark.pipeline.verify_command import VerifyRequest, letters_advice, may_be_letters, settled_verification
+from ottla.spark.pipeline.verify_result import Comparison, Side
 from ottla.testing import Broker
+from tests.spark.pipeline.conftest import read_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,7 +155,6 @@ def test_bad_values_are_only_in_the_topic_as_they_are(
 ) -> None:
     path, bad = tmp_path / "table", [b"", b"text", b'{"n":"one"}']
     send(broker.bootstrap_servers, "with-bad", [(b"k", each, None) for each in [b'{"n":1}', None, *bad]])
-    check_topics(job, reads=["with-bad"], writes=["with-bad.dead"], say=SAID.append)
     landing = Landing("with-bad", "parquet", "json", "none", None, f"{path}/_ottla/checkpoint", schema="n bigint")
     arguments: dict[str, Any] = {"options": {}, "dead_letters": "with-bad.dead", "every": "1 second"}
     land_on(spark, job, landing, str(path), StopRequest(), say=SAID.append, **arguments)
@@ -163,6 +162,61 @@ def test_bad_values_are_only_in_the_topic_as_they_are(
     found = compare(spark, again, VerifyRequest("with-bad", table=TableSource(str(path))))
     assert (found.only_left, found.only_right) == (3, 0)
     assert {sample.value for sample in found.samples} == {each.decode() for each in bad}
+
+    # They are the other half of the topic: with them nothing is lacking, but for what is no letter of this topic.
+    both = VerifyRequest("with-bad", table=TableSource(str(path)), dead_letters="with-bad.dead")
+    both = replace(both, parts=("key", "value", "partition", "timestamp"), slice_records=2)
+    elsewhere: list[tuple[str, bytes | None]] = [
+        ("ottla.topic", b"another"),
+        ("ottla.partition", b"0"),
+        ("ottla.offset", b"1"),
+    ]
+    send(broker.bootstrap_servers, "with-bad.dead", [(b"k", b"of another topic", elsewhere), (b"k", b"no letter", [])])
+    found = compare(spark, again, both)
+    assert found.is_same, found.lines()
+    assert (found.left.records, found.right.records) == (5, 5)
+    assert found.right.what == f"table {path} and dead letters with-bad.dead"
+    send(broker.bootstrap_servers, "with-bad", [(b"k", b"too late", None)])
+    again_there: list[tuple[str, bytes | None]] = [
+        ("ottla.topic", b"with-bad"),
+        ("ottla.partition", b"1"),
+        ("ottla.offset", b"3"),
+    ]
+    send(broker.bootstrap_servers, "with-bad.dead", [(b"k", b"text", [*again_there, ("ottla.timestamp", b"1970")])])
+    found = compare(spark, again, replace(both, parts=("key", "value")))
+    assert (found.only_left, found.only_right) == (1, 1)
+    assert {(each.value, each.place) for each in found.samples} == {
+        ("too late", "partition 0 offset 3"),
+        ("text", "dead letter of partition 1 offset 3"),
+    }
+
+
+def test_a_comparison_that_fails_for_a_table_tells_of_dead_letters(broker: Broker, job: Job) -> None:
+    table = TableSource("/t")
+    differs = Comparison(Side("a", 2), Side("b", 1), ("key",), only_left=1)
+    assert may_be_letters(VerifyRequest("a", table=table), differs)
+    assert not may_be_letters(VerifyRequest("a", table=table), replace(differs, only_left=0, only_right=1))
+    assert not may_be_letters(VerifyRequest("a", table=table, dead_letters="d"), differs)
+    assert not may_be_letters(VerifyRequest("a", "b"), differs)
+    assert "--dead-letters TOPIC counts" in letters_advice(job, "unlettered")
+    send(broker.bootstrap_servers, "lettered.dead-letters", [(None, b"x", None)])
+    advised = replace(differs, advice=letters_advice(job, "lettered"))
+    assert "--dead-letters lettered.dead-letters counts" in advised.lines()[-1]
+
+
+def test_progress_counts_the_records_that_were_read(
+    spark: "SparkSession", job: Job, broker: Broker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "table")
+    send(broker.bootstrap_servers, "counted", [(None, b"%d" % n, None) for n in range(30)])
+    spark.range(30).selectExpr("cast(id as string) as value").coalesce(1).write.parquet(path)
+    request = VerifyRequest("counted", table=TableSource(path), mapping=RecordMapping(value="value"), slice_records=20)
+    capfd.readouterr()
+    assert compare(spark, job, request).is_same
+    progress = [json.loads(record.value) for record in read_topic(broker.bootstrap_servers, PROGRESS_TOPIC)]
+    mine = [each for each in progress if each["pipeline"] == job.name and each["state"] == "running"]
+    assert [(each["rows"], each["lag"]) for each in mine] == [(20, None), (10, None), (30, 0)]
+    assert f"{job.name}: batch 2, 30 rows in " in capfd.readouterr().err
 
 
 def test_an_empty_topic_lacks_everything(spark: "SparkSession", job: Job, broker: Broker) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from ottla.common.errors import KafkaError
-from ottla.common.extras import how_to_install
 from ottla.spark.demo.click_events import Clickers
 from ottla.spark.errors import SparkUnavailableError
+from ottla.spark.installed import check_installed
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.job import Job
-from ottla.spark.pipeline.preflight import check_topics
+from ottla.spark.pipeline.preflight import create_topics
 from ottla.spark.pipeline.stop_request import StopRequest
 
 TOPIC: Final = "clicks"
@@ -55,7 +55,7 @@ def run_demo(job: Job, directory: str, *, ottla: str, say: Say) -> int:
     KafkaError if another demo works in the directory.
     """
     with _alone_in(directory):
-        check_topics(job, reads=[], writes=[TOPIC], new_partitions=_PARTITIONS, say=lambda _: None)
+        create_topics(job, [TOPIC], partitions=_PARTITIONS, say=lambda _: None)
         os.environ["OTTLA_DEMO_DIRECTORY"] = directory
         generator = ClickGenerator(job, say)
         generator.start()
@@ -88,10 +88,7 @@ def _alone_in(directory: str) -> Iterator[None]:
 
 
 def _run_pipelines(job: Job, directory: str, ottla: str, say: Say) -> int:
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        raise SparkUnavailableError(f"PySpark is not installed: {how_to_install('spark')}") from None
+    check_installed()
     from ottla.spark.pipeline.pipeline_file import load_pipelines
     from ottla.spark.pipeline.running import run_pipelines
 

@@ -14,11 +14,18 @@ from ottla.spark.pipeline.engine import spark_of
 from ottla.spark.pipeline.failure import failing_as
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.job_document import settle_document
-from ottla.spark.pipeline.preflight import check_topics, cluster_id
+from ottla.spark.pipeline.preflight import check_topics, cluster_id, create_topics
 from ottla.spark.pipeline.record_mapping import RecordMapping, to_records
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
-from ottla.spark.pipeline.table_reading import TableSource, is_delta, read_table, settled_table, stream_table
+from ottla.spark.pipeline.table_reading import (
+    TableSource,
+    check_there,
+    is_delta,
+    read_table,
+    settled_table,
+    stream_table,
+)
 from ottla.spark.session import check_packages
 
 if TYPE_CHECKING:
@@ -56,7 +63,8 @@ def backfill(job: Job, work: Backfill, *, say: Say) -> int:
     """Write the table to the topic; the exit code is 0 when all of it is there."""
     packages = ["delta"] if is_delta(work.table) else []
     check_packages(packages)
-    check_topics(job, reads=[], writes=[work.topic], new_partitions=work.new_partitions, say=say)
+    check_topics(job, reads=[])
+    check_there(work.table)
     settled = with_headers(job) if "headers" in work.mapping.parts else job
     with spark_of(settled, packages=packages, say=say) as spark, StopRequest() as stop:
         backfill_on(spark, job, work, stop, say=say)
@@ -64,22 +72,23 @@ def backfill(job: Job, work: Backfill, *, say: Say) -> int:
 
 
 def backfill_on(spark: "SparkSession", job: Job, work: Backfill, stop: StopRequest, *, say: Say) -> None:
-    """As ``backfill``, on a session that stays; the topic is there."""
+    """As ``backfill``, on a session that stays."""
     with started_queries() as queries:
         with failing_as("the backfill cannot start"):
-            queries.append(start_backfill(spark, job, work))
+            queries.append(start_backfill(spark, job, work, say=say))
         say(f"writing {work.table.path} to topic {work.topic}")
         Supervisor(job, stop).watch(queries)
 
 
-def start_backfill(spark: "SparkSession", job: Job, work: Backfill) -> "StreamingQuery":
-    """The query that does it; MappingError, TableError or ChangedJobError before anything is written."""
+def start_backfill(spark: "SparkSession", job: Job, work: Backfill, *, say: Say) -> "StreamingQuery":
+    """The query that does it; MappingError, TableError or ChangedJobError before anything is written or created."""
     table = settled_table(spark, work.table)
     whole = read_table(spark, table)
     to_records(whole, work.mapping)
     checkpoint = job.checkpoint_path
     settle_document(spark, checkpoint, replace(work, table=table).document(cluster_id(job)))
     records = to_records(stream_table(spark, table, whole, work.batch_bytes), work.mapping)
+    create_topics(job, [work.topic], partitions=work.new_partitions, say=say)
     writer = records.writeStream.format("ottla").options(**job.write_options())
     writer = writer.option("topic", work.topic).option("exactlyOnce", "true")
     writer = writer.option("includeTimestamp", str(work.mapping.timestamp is not None).lower())

@@ -1,8 +1,10 @@
 """What Spark tells of a micro-batch, in the few figures that people and the console look at. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
+
+from ottla.spark.pipeline.rescued_fields import told
 
 
 class BatchProgress(NamedTuple):
@@ -20,12 +22,17 @@ class BatchProgress(NamedTuple):
     watermark: str | None
     state_rows: int | None
     """Rows in the state of the query's operators; None if it keeps none."""
+    rescued_records: int = 0
+    """Records with fields that their schema lacks and a column keeps."""
+    rescued_fields: Sequence[str] = ()
+    """The outermost names of most of these."""
 
     @classmethod
     def of(cls, progress: Mapping[str, Any]) -> Self:
         """Read a StreamingQueryProgress, as its JSON has it."""
         batch_ms = int(progress.get("batchDuration") or progress.get("durationMs", {}).get("triggerExecution", 0))
         rows = int(progress.get("numInputRows", 0) or 0)
+        rescued_records, rescued_fields = told(progress.get("observedMetrics") or {})
         operators = progress.get("stateOperators") or []
         return cls(
             query=str(progress.get("name") or ""),
@@ -37,6 +44,8 @@ class BatchProgress(NamedTuple):
             lag=lag_of(progress.get("sources") or []),
             watermark=(progress.get("eventTime") or {}).get("watermark"),
             state_rows=sum(int(each.get("numRowsTotal", 0)) for each in operators) if operators else None,
+            rescued_records=rescued_records,
+            rescued_fields=rescued_fields,
         )
 
     def line(self) -> str:
@@ -50,6 +59,8 @@ class BatchProgress(NamedTuple):
             parts.append(f"state {self.state_rows:,} rows")
         if self.watermark is not None:
             parts.append(f"watermark {self.watermark}")
+        if self.rescued_records:
+            parts.append(f"{self.rescued_records:,} with fields that the schema lacks")
         return f"{self.query}: " + ", ".join(parts)
 
     def document(self) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """``@pipeline``: a function of DataFrame to DataFrame, and where its data comes from and goes."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ottla.common.errors import KafkaError
 from ottla.spark.pipeline.endpoints import Endpoint, Table, Topic
@@ -10,6 +11,8 @@ from ottla.spark.pipeline.endpoints import Endpoint, Table, Topic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_TIME: Final = r"\s*\d+\s+(?:microsecond|millisecond|second|minute|hour|day|week)s?\b"
+_INTERVAL: Final = re.compile(rf"\s*(?:interval\b)?(?:{_TIME})+\s*", re.IGNORECASE)
 OutputMode = Literal["append", "update", "complete"]
 Transform = Callable[..., "DataFrame"]
 
@@ -60,7 +63,14 @@ def pipeline(
     return declare
 
 
+def is_interval(text: str) -> bool:
+    """Whether Spark reads it as the time between two looks for new data (``10 seconds``, ``1 minute 30 seconds``)."""
+    return bool(_INTERVAL.fullmatch(text))
+
+
 def _check(declared: Pipeline) -> None:
+    if not is_interval(declared.every):
+        raise DeclarationError(f"pipeline {declared.name}: every is a time, as '10 seconds', not {declared.every!r}")
     if not declared.sources or not all(isinstance(each, Topic | Table) for each in (*declared.sources, declared.sink)):
         raise DeclarationError(f"pipeline {declared.name}: source and sink are a Topic or a Table")
     names = [each.name for each in declared.sources if isinstance(each, Topic)]

@@ -6,13 +6,14 @@ from dataclasses import replace
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import DeclarationError, Pipeline
 from ottla.spark.pipeline.endpoints import Table, Topic
-from ottla.spark.pipeline.formats import check_with
+from ottla.spark.pipeline.formats import Avro, check_with
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.letter_boxes import letter_boxes
-from ottla.spark.pipeline.preflight import check_topics, cluster_id
+from ottla.spark.pipeline.preflight import check_topics, cluster_id, create_topics
+from ottla.spark.pipeline.table_reading import TableSource, check_there
 
 
-def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None:
+def check_declared(pipelines: Sequence[Pipeline], job: Job) -> None:
     """Find what is wrong before Spark starts: names, brokers, topics."""
     names = [each.name for each in pipelines]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -28,7 +29,24 @@ def check_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None
             if isinstance(it, Topic) and it.bootstrap_servers == servers and it.name not in writes
         ]
         if reads or writes:
-            check_topics(here, reads=list(dict.fromkeys(reads)), writes=writes, say=say)
+            check_topics(here, reads=list(dict.fromkeys(reads)))
+    for each in pipelines:
+        for end in (*each.sources, each.sink):
+            if isinstance(end, Topic) and isinstance(end.value, Avro):
+                check_with(end.value, _where(each, end))
+        for source in each.sources:
+            if isinstance(source, Table):
+                check_there(TableSource(source.path))
+
+
+def create_declared(pipelines: Sequence[Pipeline], job: Job, *, say: Say) -> None:
+    """Create the topics that the pipelines write and that are missing."""
+    topics = _topics(pipelines)
+    for servers in dict.fromkeys([None, *(topic.bootstrap_servers for topic in topics)]):
+        writes = _written(pipelines, servers)
+        if writes:
+            like = [topic.name for topic in topics if topic.bootstrap_servers == servers and topic.name not in writes]
+            create_topics(_at(job, servers), writes, like=like, say=say)
 
 
 def cluster_ids(pipelines: Sequence[Pipeline], job: Job) -> dict[str | None, str]:
@@ -57,7 +75,11 @@ def check_schemas(pipelines: Sequence[Pipeline]) -> None:
     for each in pipelines:
         for source in each.sources:
             if isinstance(source, Topic):
-                check_with(source.value, f"pipeline {each.name}, topic {source.name}")
+                check_with(source.value, _where(each, source))
+
+
+def _where(declared: Pipeline, source: Topic) -> str:
+    return f"pipeline {declared.name}, topic {source.name}"
 
 
 def packages_of(pipelines: Sequence[Pipeline]) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Final, Literal, NamedTuple
 
 Anchor = Literal["start", "middle", "end"]
 BACKGROUND: Final = "#ffffff"
+FONT_SIZE: Final = 12
+LARGE_SIZE: Final = 18
 
 
 class Box(NamedTuple):
@@ -53,7 +55,7 @@ class Drawing:
         """As an SVG element."""
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
-            f'width="{self.width}" height="{self.height}" font-family="system-ui, sans-serif" font-size="12">',
+            f'width="{self.width}" height="{self.height}" font-family="system-ui, sans-serif" font-size="{FONT_SIZE}">',
             f'<rect width="{self.width}" height="{self.height}" fill="{BACKGROUND}"/>',
         ]
         for shape in self.shapes:
@@ -64,7 +66,7 @@ class Drawing:
                     f'fill="{shape.color}">{title}</rect>'
                 )
             else:
-                size = ' font-size="18" font-weight="600"' if shape.large else ""
+                size = f' font-size="{LARGE_SIZE}" font-weight="600"' if shape.large else ""
                 place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" text-anchor="{shape.anchor}"'
                 parts.append(f'<text {place} fill="{shape.color}"{size}>{escape(shape.text)}</text>')
         return "\n".join([*parts, "</svg>"])

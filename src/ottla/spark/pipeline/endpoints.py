@@ -18,7 +18,8 @@ class Topic:
     topic, partition, offset, timestamp, headers). It is read from its beginning unless ``options`` say otherwise.
 
     Written, rows that have a column ``value`` of strings or bytes (and key, headers, topic, partition) go as they are;
-    all others become JSON objects, with the column ``key``, if one is named, as the record's key, too.
+    all others become JSON objects, or values of ``Avro(…)``, with the column ``key``, if one is named, as the record's
+    key, too.
     """
 
     name: str

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from ottla.common.errors import KafkaError
 from ottla.spark.cache import cache_root
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.failure import PipelineFailedError, failing_as, spark_errors
+from ottla.spark.pipeline.full_disk import full_disk, written_directories
 from ottla.spark.pipeline.job import Job
 from ottla.spark.session import LOCAL, is_local, spark_session
 from ottla.spark.telling import telling
@@ -24,22 +26,39 @@ _ROCKS_DB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateS
 
 
 @contextmanager
-def spark_of(job: Job, *, packages: Sequence[str] = (), say: Say) -> "Iterator[SparkSession]":
-    """A session for the job; what takes long is told to ``say``.
+def spark_of(
+    job: Job, *, packages: Sequence[str] = (), writes: Sequence[str] = (), say: Say
+) -> "Iterator[SparkSession]":
+    """A session for the job; what takes long is told to ``say``. ``writes`` are the directories of its tables.
 
     SparkUnavailableError if Spark cannot start, PipelineFailedError if it fails within.
     """
     with log_of(job) as jvm_log:
         conf = {**default_settings(job), **job.conf}
-        with telling(say, "starting Spark"):
-            session = spark_session(job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log)
-        try:
-            with _without_py4j_traces(), failing_as(f"{job.name} failed"):
-                yield session
-        except PipelineFailedError as error:
-            raise PipelineFailedError(f"{error}; Spark's log is {log_path(job)}") from error
-        finally:
-            _stop(session)
+        with _explained(job, [*writes, *written_directories(job.checkpoint_path, conf)]):
+            with telling(say, "starting Spark"):
+                session = spark_session(
+                    job.name, master=job.master, conf=conf, packages=packages, say=say, jvm_log=jvm_log
+                )
+            try:
+                with _without_py4j_traces(), failing_as(f"{job.name} failed"):
+                    yield session
+            finally:
+                _stop(session)
+
+
+@contextmanager
+def _explained(job: Job, directories: Sequence[str]) -> Iterator[None]:
+    """A failure names Spark's log, and the disk if one of those with the directories was full."""
+    try:
+        yield
+    except (KafkaError, OSError) as error:
+        log = log_path(job)
+        full = full_disk(error, [*directories, str(log)], is_local=is_local(master_of(job)))
+        if full is None and not isinstance(error, PipelineFailedError):
+            raise
+        sentence = str(error) if full is None else f"{job.name} failed: {full}"
+        raise PipelineFailedError(f"{sentence}; Spark's log is {log}") from error
 
 
 @contextmanager
@@ -66,9 +85,14 @@ def _stop(session: "SparkSession") -> None:
 def default_settings(job: Job) -> dict[str, str]:
     """What pipelines set unless the user does: state outside the heap, in as many partitions as one machine needs."""
     settings = {"spark.sql.streaming.stateStore.providerClass": _ROCKS_DB}
-    if is_local(job.master or job.conf.get("spark.master") or LOCAL):
+    if is_local(master_of(job)):
         settings["spark.sql.shuffle.partitions"] = str(min(16, max(2, os.cpu_count() or 2)))
     return settings
+
+
+def master_of(job: Job) -> str:
+    """Where Spark runs."""
+    return job.master or job.conf.get("spark.master") or LOCAL
 
 
 def log_path(job: Job) -> Path:

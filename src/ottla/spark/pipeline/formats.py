@@ -5,11 +5,13 @@ what becomes of a bad one (dead_letters.py).
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from ottla.common.errors import KafkaError
 from ottla.spark.pipeline.avro_schema import AvroSchemaError, read_schema
+from ottla.spark.pipeline.rescued_fields import rescued
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -41,10 +43,12 @@ class Json:
     """JSON objects; ``schema`` is Spark's (``"user string not null, at timestamp"``, or a schema as JSON).
 
     A field that is NOT NULL in it has to be there. A record without a value has no fields; an empty or blank value is
-    bad. Without a schema, as for a sink, any object will do.
+    bad. Without a schema, as for a sink, any object will do. ``rescue`` names a column for the fields that the schema
+    lacks (rescued_fields.py); without one they are passed over.
     """
 
     schema: "str | StructType | None" = None
+    rescue: str | None = None
     name: ClassVar[str] = "json"
 
     def parsed(self, value: "Column") -> Parsed:
@@ -65,27 +69,34 @@ class Json:
         for each in schema.fields:
             if not each.nullable:
                 error = error.when(read[each.name].isNull(), f.lit(f"the field {each.name} is missing"))
-        return Parsed(read.dropFields(_CORRUPT), error.otherwise(f.lit(None).cast("string")))
+        read = read.dropFields(_CORRUPT)
+        if self.rescue:
+            read = read.withField(f"`{self.rescue}`", rescued(text, schema))
+        return Parsed(read, error.otherwise(f.lit(None).cast("string")))
 
     def struct(self) -> "StructType":
         """The schema as Spark's type; SchemaError if it cannot be read, or if there is none."""
         return struct_of(self.schema)
 
     def identity(self) -> list[str]:
-        """What makes two of them read alike, as far as it is seen without Spark."""
+        """What makes the same values bad for two of them, as far as it is seen without Spark."""
         given = self.schema or ""
         return [self.name, _on_one_line(given) if isinstance(given, str) else given.json()]
 
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Avro's binary encoding; ``schema`` is Avro's own, as JSON.
+    """Avro's binary encoding; ``schema`` is Avro's own, as JSON: that by which the values are written.
 
-    ``confluent`` values begin with a zero byte and the schema's id in a registry, which are passed over.
+    ``reader_schema`` is another by which they are read: fields have other names by aliases, come with their defaults,
+    or are left out. ``confluent`` values begin with a zero byte and the schema's id in a registry: read, they are
+    passed over; to write them ``schema_id`` is the id.
     """
 
     schema: str
     confluent: bool = False
+    reader_schema: str | None = None
+    schema_id: int | None = None
     name: ClassVar[str] = "avro"
 
     def parsed(self, value: "Column") -> Parsed:
@@ -95,14 +106,39 @@ class Avro:
         from ottla.spark.pipeline.avro_values import AvroBatches
         from ottla.spark.pyspark_versions import utc_arrow_type
 
-        result = struct_of(f"value {read_schema(self.schema).ddl}, error string")
-        batches = AvroBatches(self.schema, utc_arrow_type(result), confluent=self.confluent)
+        read_by = read_schema(self.reader_schema or self.schema)
+        result = struct_of(f"value {read_by.type.ddl}, error string")
+        batches = AvroBatches(self.schema, self.reader_schema, utc_arrow_type(result), confluent=self.confluent)
         both = arrow_udf(batches, result, ArrowUDFType.SCALAR)(value)
         return Parsed(both["value"], both["error"])
 
     def identity(self) -> list[str]:
         """What makes two of them read alike."""
-        return [self.name, _on_one_line(self.schema), "confluent" if self.confluent else "plain"]
+        alike = [self.name, _on_one_line(self.schema), "confluent" if self.confluent else "plain"]
+        return [*alike, _on_one_line(self.reader_schema)] if self.reader_schema else alike
+
+    def written(self, columns: Sequence[str]) -> "Column":
+        """Rows with these columns as values; SchemaError if they are not the fields of the schema.
+
+        A field that has a default may be lacking. Columns become the types of their fields, where Spark casts them.
+        """
+        from pyspark.sql import functions as f
+        from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+        from pyspark.sql.types import BinaryType
+
+        from ottla.spark.pipeline.avro_values import AvroEncoder
+
+        schema = read_schema(self.schema)
+        unknown = [name for name in columns if name not in schema.fields]
+        lacking = [name for name in schema.fields if name not in columns and name not in schema.optional]
+        for names, words in ((unknown, "has no field for the column"), (lacking, "has a field without a column:")):
+            if names:
+                raise SchemaError(f"the Avro schema {words} {', '.join(names)}")
+        if self.confluent and self.schema_id is None:
+            raise SchemaError("confluent values are written with the id of their schema: give schema_id")
+        fields = [f.col(f"`{name}`").cast(schema.fields[name].ddl).alias(name) for name in columns]
+        encode = AvroEncoder(self.schema, self.schema_id if self.confluent else None)
+        return arrow_udf(encode, BinaryType(), ArrowUDFType.SCALAR)(f.struct(*fields))
 
     def check(self) -> None:
         """SchemaError if the schema cannot be read, SparkUnavailableError if this PySpark cannot read by it."""
@@ -110,7 +146,8 @@ class Avro:
 
         require_arrow_functions("a topic of Avro values")
         try:
-            read_schema(self.schema)
+            for schema in filter(None, (self.schema, self.reader_schema)):
+                read_schema(schema)
         except AvroSchemaError as error:
             raise SchemaError(str(error)) from None
 

@@ -7,6 +7,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def local_path(path: str) -> str | None:
+    """The path on this machine's own file system; None if it names another one."""
+    plain = path.removeprefix("file://") if path.startswith("file:///") else path.removeprefix("file:")
+    return None if "://" in plain else plain
+
+
 class HadoopFiles:
     """The file system of ``path``, through Spark's own JVM; names are below that path."""
 
@@ -44,6 +50,11 @@ class HadoopFiles:
             stream.close()
         if not self._files.rename(scratch, path):
             raise OSError(f"{path.toString()} cannot be written")
+
+    def replace(self, name: str, text: str) -> None:
+        """Make a file anew that is there: not in one step, for not every file system can."""
+        self._files.delete(self._path(name), False)
+        self.write(name, text)
 
     def is_file(self) -> bool:
         """Whether the path is a file itself."""

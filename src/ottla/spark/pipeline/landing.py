@@ -22,10 +22,12 @@ _WORDS: Final = {
     "table_format": "the format",
     "value": "the kind of values",
     "schema": "the schema",
+    "reader_schema": "the reader's schema",
     "confluent": "the framing of Avro values",
     "partition_by": "the partitioning",
     "time_field": "the time field",
     "checkpoint": "the checkpoint",
+    "rescue": "the column for fields that the schema lacks",
 }
 
 
@@ -37,7 +39,9 @@ class LandingError(KafkaError):
 class Landing:
     """How a topic is landed in a table; ``schema`` is empty until it is known, and for raw values.
 
-    ``cluster`` is the id of the topic's, for addresses may change; empty until it is known.
+    ``cluster`` is the id of the topic's, for addresses may change; empty until it is known. ``rescue`` is the column
+    for fields that the schema lacks, empty for none, None as long as nothing is said; ``rescued_later``: earlier rows
+    do not have it.
     """
 
     topic: str
@@ -49,6 +53,10 @@ class Landing:
     schema: str = ""
     confluent: bool = False
     cluster: str = ""
+    reader_schema: str = ""
+    """Of Avro values, if they are read by another schema than the one by which they were written."""
+    rescue: str | None = None
+    rescued_later: bool = False
 
     def document(self) -> str:
         """As it is written down."""
@@ -67,8 +75,21 @@ class Landing:
             raise LandingError(f"{path}/{DIRECTORY}/{DOCUMENT} cannot be understood") from None
 
     def resumed_from(self, earlier: "Landing", path: str) -> "Landing":
-        """The landing where ``earlier`` has been: the same, with its schema; LandingError if they differ."""
-        mine = self if self.schema else replace(self, schema=earlier.schema)
+        """The landing where ``earlier`` has been: the same, with its schema; LandingError if they differ.
+
+        A column for what the schema lacks may come later, and then stays.
+        """
+        rescue = earlier.rescue if self.rescue is None else self.rescue
+        is_later = earlier.rescued_later or bool(rescue and not earlier.rescue)
+        mine = replace(
+            self,
+            schema=self.schema or earlier.schema,
+            reader_schema=self.reader_schema or earlier.reader_schema,
+            rescue=rescue,
+            rescued_later=is_later,
+        )
+        if not earlier.rescue:
+            earlier = replace(earlier, rescue=rescue)
         for name, words in _WORDS.items():
             was, now = getattr(earlier, name), getattr(mine, name)
             if was != now:
@@ -80,8 +101,13 @@ class Landing:
 
 
 def _short(value: object) -> str:
-    text = "none" if value is None else str(value)
+    text = "none" if value is None or value == "" else str(value)
     return text if len(text) < 80 else text[:79] + "…"
+
+
+def dead_letters_of(topic: str) -> str:
+    """The topic for values that do not fit, unless another is named."""
+    return f"{topic}.dead-letters"
 
 
 def partition_columns(partition_by: str) -> tuple[str, ...]:

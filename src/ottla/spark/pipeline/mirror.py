@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from ottla.clients.admin.topics import NewTopic
+
 DEFAULT_MAX_OFFSETS: Final = 1_000_000
 """Records in a batch, at most: what one transaction a task holds, and what is done again after a crash."""
 _COLUMNS: Final = "key,value,topic,partition,timestamp,headers"
@@ -74,27 +76,33 @@ def mirror(job: Job, work: Mirror, *, say: Say) -> int:
     check_packages([])
     from ottla.spark.pyspark_versions import tell_limits
 
+    missing_topics(job, work)
     tell_limits(say)
-    prepare_topics(job, work, say=say)
     with spark_of(with_headers(job), say=say) as spark, StopRequest() as stop:
         mirror_on(spark, job, work, stop, say=say)
     return stop.exit_code if job.once else 0
 
 
 def mirror_on(spark: "SparkSession", job: Job, work: Mirror, stop: StopRequest, *, say: Say) -> None:
-    """As ``mirror``, on a session that stays; the topics are there."""
+    """As ``mirror``, on a session that stays."""
     with started_queries() as queries:
         with failing_as("the mirror cannot start"):
-            queries.append(start_mirror(spark, job, work))
+            queries.append(start_mirror(spark, job, work, say=say))
         pairs = ", ".join(f"{source} → {target}" for source, target in work.names.items())
         say(f"mirroring {pairs}" + ("" if job.once else "; stop with Ctrl-C"))
         Supervisor(job, stop).watch(queries)
 
 
-def start_mirror(spark: "SparkSession", job: Job, work: Mirror) -> "StreamingQuery":
-    """The query that does it; ChangedJobError if the checkpoint is of another mirror."""
+def start_mirror(spark: "SparkSession", job: Job, work: Mirror, *, say: Say) -> "StreamingQuery":
+    """The query that does it; ChangedJobError if the checkpoint is of another mirror, before a topic is created."""
+    missing = missing_topics(job, work)
     clusters = cluster_id(job), cluster_id(work.target or job)
     settle_document(spark, job.checkpoint_path, work.document(*clusters))
+    if missing:
+        with admin_of(work.target or job) as admin:
+            admin.create_topics(missing)
+    for each in missing:
+        say(f"created the topic {each.name} with {each.num_partitions} partitions")
     options = {
         "subscribe": ",".join(work.names),
         "startingOffsets": work.starting_offsets,
@@ -132,8 +140,8 @@ def mirrored(records: "DataFrame", work: Mirror) -> "DataFrame":
     return records.select(*columns, names[f.col("topic")].alias("topic"))
 
 
-def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
-    """See that the topics are there, and that the targets can take what comes; those that are missing are created.
+def missing_topics(job: Job, work: Mirror) -> "list[NewTopic]":
+    """See that the topics are there, and that the targets can take what comes; the targets that are to be created.
 
     They get the sources' number of partitions and what of their configuration says how long records stay and how
     large they may be. MirrorError if a target cannot take partitions or timestamps, or is read, too;
@@ -150,13 +158,13 @@ def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
                 raise UnknownTopicOrPartitionError(missing_sentence(name, list(there), job.bootstrap_servers))
         counts = partition_counts(admin, list(work.names))
         configs = {name: own_configs(admin, name) for name in work.names}
+    missing: list[NewTopic] = []
     with admin_of(work.target or job) as admin:
         there = admin.list_topics(include_internal=True)
         for source, target in work.names.items():
             if target not in there:
                 kept = {key: value for key, value in configs[source].items() if key in _KEPT_CONFIGS}
-                admin.create_topics([NewTopic(target, num_partitions=counts[source], configs=kept)])
-                say(f"created the topic {target} with {counts[source]} partitions")
+                missing.append(NewTopic(target, num_partitions=counts[source], configs=kept))
                 continue
             count = partition_counts(admin, [target])[target]
             if work.keeps_partitions and count < counts[source]:
@@ -169,3 +177,4 @@ def prepare_topics(job: Job, work: Mirror, *, say: Say) -> None:
                     f"topic {target} has message.timestamp.type=LogAppendTime, which changes timestamps: alter it, or "
                     "give them up with --no-timestamps"
                 )
+    return missing

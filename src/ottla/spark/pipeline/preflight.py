@@ -12,15 +12,11 @@ _TIMEOUTS: Final = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10
 """Shorter than Kafka's minute: somebody looks at the terminal."""
 
 
-def check_topics(
-    job: Job, *, reads: Sequence[str], writes: Iterable[str] = (), new_partitions: int | None = None, say: Say
-) -> dict[str, int]:
-    """Look for the topics, and return how many partitions each of ``reads`` has.
+def check_topics(job: Job, *, reads: Sequence[str]) -> None:
+    """See that the brokers answer and that the topics are there.
 
-    Topics of ``writes`` that are missing are created, with ``new_partitions`` or as many as the largest of ``reads``.
     KafkaTimeoutError if no broker answers, UnknownTopicOrPartitionError for a topic that is not there to be read.
     """
-    from ottla.clients.admin.topics import NewTopic
     from ottla.clients.sync import Admin
 
     with Admin(_properties(job)) as admin:
@@ -28,15 +24,31 @@ def check_topics(
         for name in reads:
             if name not in there:
                 raise UnknownTopicOrPartitionError(missing_sentence(name, list(there), job.bootstrap_servers))
-        described = admin.describe_topics(reads) if reads else {}
-        partitions = {name: len(topic.partitions) for name, topic in described.items()}
-        missing = [name for name in dict.fromkeys(writes) if name not in there]
-        if missing:
-            count = new_partitions or max(partitions.values(), default=-1)
-            admin.create_topics([NewTopic(name, num_partitions=count) for name in missing])
-            for name in missing:
-                say(f"created the topic {name}" + (f" with {count} partitions" if count > 0 else ""))
-    return partitions
+
+
+def create_topics(
+    job: Job, names: Iterable[str], *, like: Sequence[str] = (), partitions: int | None = None, say: Say
+) -> None:
+    """Create those of the topics that are missing, with so many partitions or as many as the largest of ``like``.
+
+    The last thing before a query starts: a command that is refused leaves no topic behind.
+    """
+    from ottla.clients.admin.topics import NewTopic
+    from ottla.clients.sync import Admin
+
+    with Admin(_properties(job)) as admin:
+        there = admin.list_topics(include_internal=True)
+        missing = [name for name in dict.fromkeys(names) if name not in there]
+        if not missing:
+            return
+        known = [name for name in like if name in there]
+        largest = (
+            max((len(each.partitions) for each in admin.describe_topics(known).values()), default=-1) if known else -1
+        )
+        count = partitions or largest
+        admin.create_topics([NewTopic(name, num_partitions=count) for name in missing])
+        for name in missing:
+            say(f"created the topic {name}" + (f" with {count} partitions" if count > 0 else ""))
 
 
 def cluster_id(job: Job) -> str:

@@ -8,6 +8,7 @@ run resumes.
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.clients.errors import UnsupportedVersionError
@@ -16,7 +17,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.cluster_topics import Span, admin_of, spans_of
 from ottla.spark.pipeline.job import Job
 from ottla.spark.pipeline.preflight import cluster_id
-from ottla.spark.pipeline.profile_result import Profile, TimeScale, merge, time_scale
+from ottla.spark.pipeline.profile_result import Profile, TimeScale, merge, records_of_slice, time_scale
 from ottla.spark.pipeline.sliced_run import RunStore, Unit, run_units
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.topic_slices import DEFAULT_SLICE_RECORDS, TopicSlice, parse_spans, slices_of, spans_document
@@ -57,7 +58,7 @@ def profile_on(
     say(f"resuming the profile that began at {plan_document['began']}" if resumes else f"reading topic {request.topic}")
     spans, scale = parse_spans(plan_document["spans"]), TimeScale(*plan_document["scale"])
     units = [
-        Unit(f"slice-{number:05d}", part.offsets, lambda part=part: measure(spark, job, part, scale))  # type: ignore[misc]
+        Unit(f"slice-{number:05d}", part.offsets, partial(measure, spark, job, part, scale), records_of_slice)
         for number, part in enumerate(slices_of(spans, request.slice_records))
     ]
     results = run_units(job, store, units, stop)

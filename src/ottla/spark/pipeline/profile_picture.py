@@ -15,21 +15,23 @@ _COOL, _HOT, _QUIET, _GRID, _FAINT = "#3b82f6", "#dc2626", "#94a3b8", "#e2e8f0",
 _PARTITIONS_MAX: Final = 64
 """So many rows and bars are drawn; of more partitions those with most records."""
 _KEYS_MAX: Final = 10
+_LETTER_WIDTH: Final = 6.0
+"""Of a letter, about: how wide a text is depends on the font."""
 _HEAT: Final = ((248, 250, 252), (147, 197, 253), (37, 99, 235), (220, 38, 38))
 
 
-def draw(profile: Profile) -> Drawing:
-    """All panels, one below the other, two of them side by side."""
+def draw(profile: Profile, *, findings: bool = True) -> Drawing:
+    """All panels, one below the other, two of them side by side; ``findings``: with what they show, in words."""
     shown = sorted(profile.partitions, key=lambda each: -each.records)[:_PARTITIONS_MAX]
     numbers = sorted(each.partition for each in shown)
     row_height = max(6.0, min(18.0, 320 / max(len(numbers), 1)))
     map_height = row_height * len(numbers)
-    findings = profile.findings[:6]
-    top = 96 + 18 * len(findings)
+    told = profile.findings[:6] if findings else []
+    top = 96 + 18 * len(told)
     drawing = Drawing(_WIDTH, round(top + 240 + 220 + map_height + 60))
     drawing.text(_MARGIN, 40, f"Topic {profile.topic}", large=True, color="#0f172a")
     drawing.text(_MARGIN, 64, _headline(profile), color=_FAINT)
-    for index, finding in enumerate(findings):
+    for index, finding in enumerate(told):
         hot = " is hot" in finding or "alone has" in finding
         drawing.text(_MARGIN, 90 + 18 * index, f"- {_cut(finding, 175)}", color=_HOT if hot else "#334155")
     _partitions(drawing, profile, numbers, top)
@@ -61,7 +63,7 @@ table {{ border-collapse: collapse; margin: 1em 0; }}
 td, th {{ padding: .2em .8em; text-align: right; border-bottom: 1px solid {_GRID}; }}
 td:first-child, th:first-child {{ text-align: left; }}
 </style></head><body>
-{draw(profile).svg()}
+{draw(profile, findings=False).svg()}
 <h2>Findings</h2><ul>{findings}</ul>
 <h2>Partitions</h2>
 <table><tr><th>partition</th><th>records</th><th>size</th><th>without key</th><th>tombstones</th></tr>{rows}</table>
@@ -109,6 +111,8 @@ def _partitions(drawing: Drawing, profile: Profile, numbers: list[int], top: flo
             drawing.text(x + step / 2, top + 20 + height + 15, str(number), color=_FAINT, anchor="middle")
     if most:
         drawing.box(left, top + 20 + height - height * mean / most, width, 1, _FAINT, f"mean: {mean:,.0f}")
+    hot = [(_HOT, f"hot: {HOT_RATIO:.0f} times the mean")] if len(profile.partitions) > 1 else []
+    _legend(drawing, left + width, top + 8, [(_COOL, "records"), *hot, (_FAINT, f"mean {_short(mean)}")])
 
 
 def _keys(drawing: Drawing, profile: Profile, top: float) -> None:
@@ -125,6 +129,9 @@ def _keys(drawing: Drawing, profile: Profile, top: float) -> None:
         drawing.box(left, y, max(width * each.records / most, 1), 13, color, f"{each.records:,} records")
         share = 100 * each.records / profile.records
         drawing.text(left + width * each.records / most + 6, y + 11, f"{share:.1f} %", color=_FAINT)
+    if len(profile.partitions) > 1:
+        legend = [(_COOL, "share of all records"), (_HOT, "more than a partition's fair share")]
+        _legend(drawing, _WIDTH - _MARGIN, top + 8, legend)
 
 
 def _rates(drawing: Drawing, profile: Profile, top: float) -> None:
@@ -183,6 +190,28 @@ def _heat_map(drawing: Drawing, profile: Profile, numbers: list[int], top: float
                 f"partition {number}, {time}: {records:,}" if records else "",
             )
     _times(drawing, profile, left, width, top + 20 + len(numbers) * row_height + 15)
+    if most:
+        _heat_legend(drawing, left + width, top + 8, most)
+
+
+def _legend(drawing: Drawing, right: float, y: float, entries: list[tuple[str, str]]) -> None:
+    """What the colours of a panel mean, at its right edge."""
+    widths = [14 + _LETTER_WIDTH * len(text) + 12 for _, text in entries]
+    left = right - sum(widths)
+    for (color, text), width in zip(entries, widths, strict=True):
+        drawing.box(left, y - 9, 10, 10, color)
+        drawing.text(left + 14, y, text, color=_FAINT)
+        left += width
+
+
+def _heat_legend(drawing: Drawing, right: float, y: float, most: int) -> None:
+    """The colours of the map from none to the most."""
+    steps, width = 24, 5
+    drawing.text(right, y, f"{_short(most)} records", color=_FAINT, anchor="end")
+    left = right - _LETTER_WIDTH * len(f"{_short(most)} records") - 4 - steps * width
+    for step in range(steps):
+        drawing.box(left + step * width, y - 9, width, 10, _heat(step / (steps - 1)))
+    drawing.text(left - 6, y, "none", color=_FAINT, anchor="end")
 
 
 def _title(drawing: Drawing, x: float, y: float, text: str) -> None:

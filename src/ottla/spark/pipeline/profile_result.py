@@ -140,6 +140,11 @@ class Profile:
         }
 
 
+def records_of_slice(found: Mapping[str, Any]) -> int:
+    """How many records a slice has."""
+    return sum(records for _, _, _, records, *_ in found["cells"])
+
+
 def merge(
     topic: str, partitions: int, scale: TimeScale, slices: Iterable[Mapping[str, Any]], *, distinct_keys: int, top: int
 ) -> Profile:

@@ -12,21 +12,27 @@ if TYPE_CHECKING:
 
 _PAUSE_S: Final = 5.0
 """At most so often a line is written where lines stay."""
+_FIELDS_MAX: Final = 20
 
 
 class ProgressDisplay:
-    """Shows the last batch of each query: open → ``show`` … → ``close``."""
+    """Shows the last batch of each query: open → ``show`` … → ``close``, which tells what all batches rescued."""
 
     def __init__(self, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
         self._clock = clock
         self._lines: dict[str, str] = {}
         self._told: dict[str, float] = {}
+        self._rescued: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._live: Live | None = None
 
     def show(self, progress: BatchProgress) -> None:
         """A batch has ended."""
         self._lines[progress.query] = progress.line()
+        if progress.rescued_records:
+            records, fields = self._rescued.get(progress.query, (0, ()))
+            fields = tuple(dict.fromkeys((*fields, *progress.rescued_fields)))[:_FIELDS_MAX]
+            self._rescued[progress.query] = records + progress.rescued_records, fields
         if self._stream.isatty():
             self._draw()
             return
@@ -52,8 +58,12 @@ class ProgressDisplay:
         elif not self._stream.isatty():
             for line in self._lines.values():
                 self._stream.write(line + "\n")
-            self._stream.flush()
+        for query, (records, fields) in self._rescued.items():
+            names = ", ".join(fields) + (" …" if len(fields) == _FIELDS_MAX else "")
+            self._stream.write(f"{query}: {records:,} records had fields that the schema lacks: {names}\n")
+        self._stream.flush()
         self._lines.clear()
+        self._rescued.clear()
 
     def _draw(self) -> None:
         from rich.console import Console

@@ -1,8 +1,8 @@
 """Progress for programs: JSON records in a topic, keyed by the pipeline's name, so that a console can show them.
 
 ``{"pipeline", "query", "run", "state": "running" | "stopped" | "failed", "error", "batch_id", "timestamp", "rows",
-"rows_per_second", "batch_ms", "lag", "watermark", "state_rows"}``. Publishing never stops a pipeline: what cannot be
-sent is dropped, and said once.
+"rows_per_second", "batch_ms", "lag", "watermark", "state_rows", "rescued_records", "rescued_fields"}``. Publishing
+never stops a pipeline: what cannot be sent is dropped, and said once.
 """
 
 import json

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 
 from ottla.spark.jars import Say
 from ottla.spark.pipeline.declaration import Pipeline
-from ottla.spark.pipeline.declared_checks import check_declared, check_schemas, cluster_ids, packages_of
+from ottla.spark.pipeline.declared_checks import (
+    check_declared,
+    check_schemas,
+    cluster_ids,
+    create_declared,
+    packages_of,
+)
 from ottla.spark.pipeline.endpoints import Table, Topic
 from ottla.spark.pipeline.engine import spark_of
 from ottla.spark.pipeline.failure import failing_as
@@ -16,7 +22,7 @@ from ottla.spark.pipeline.pipeline_file import chosen, load_pipelines
 from ottla.spark.pipeline.stop_request import StopRequest
 from ottla.spark.pipeline.supervisor import Supervisor, started_queries
 from ottla.spark.pipeline.topic_reading import letters_of, records_of
-from ottla.spark.pipeline.writing import start_query
+from ottla.spark.pipeline.writing import as_records, start_query
 from ottla.spark.session import check_packages
 from ottla.spark.telling import telling
 
@@ -36,8 +42,9 @@ def run_pipelines(
     """Run these pipelines on a session of their own until they end or a stop is asked for."""
     packages = packages_of(pipelines)
     check_packages(packages)
-    check_declared(pipelines, job, say=say)
-    with spark_of(job, packages=packages, say=say) as spark, StopRequest() as stop:
+    check_declared(pipelines, job)
+    tables = [each.sink.path for each in pipelines if isinstance(each.sink, Table)]
+    with spark_of(job, packages=packages, writes=tables, say=say) as spark, StopRequest() as stop:
         run_on(spark, pipelines, job, stop, say=say, on_start=on_start)
     return stop.exit_code if job.once else 0
 
@@ -57,7 +64,9 @@ def run_on(
         with telling(say, f"starting {names}"):
             check_schemas(pipelines)
             settle_checkpoints(spark, pipelines, job)
-            queries.extend(start_pipeline(spark, each, job) for each in pipelines)
+            frames = [frame_of_pipeline(spark, each, job) for each in pipelines]
+            create_declared(pipelines, job, say=say)
+            queries.extend(start_pipeline(each, frame, job) for each, frame in zip(pipelines, frames, strict=True))
             queries.extend(start_letters(spark, each, job) for each in letter_boxes(pipelines))
         say(f"running {names}" + ("" if job.once else "; stop with Ctrl-C"))
         on_start()
@@ -76,12 +85,18 @@ def settle_checkpoints(spark: "SparkSession", pipelines: Sequence[Pipeline], job
         settle_document(spark, f"{job.checkpoint_path}/{name}", {"command": "run", "clusters": on})
 
 
-def start_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "StreamingQuery":
+def frame_of_pipeline(spark: "SparkSession", declared: Pipeline, job: Job) -> "DataFrame":
+    """What the pipeline's function makes of its sources; PipelineFailedError if Spark finds that it cannot be."""
+    with failing_as(f"pipeline {declared.name} cannot start"):
+        frame = declared(*(frame_of(spark, job, declared, source) for source in declared.sources))
+        return as_records(frame, declared.sink, declared.name) if isinstance(declared.sink, Topic) else frame
+
+
+def start_pipeline(declared: Pipeline, frame: "DataFrame", job: Job) -> "StreamingQuery":
     """Start the query of a pipeline; PipelineFailedError if Spark finds that it cannot work."""
     with failing_as(f"pipeline {declared.name} cannot start"):
-        frames = [frame_of(spark, job, declared, source) for source in declared.sources]
         return start_query(
-            declared(*frames),
+            frame,
             declared.sink,
             job,
             name=declared.name,

@@ -73,11 +73,16 @@ def _values(consumer: "Consumer[bytes, bytes]", wanted: "Mapping[TopicPartition,
     return values
 
 
+def nothing_to_infer(topic: str) -> str:
+    """What to say of a topic without records."""
+    return f"topic {topic} has no records to infer a schema from: give one with --schema"
+
+
 def infer_schema(spark: "SparkSession", job: Job, topic: str) -> "StructType":
     """The schema that Spark sees in a sample of JSON values; SchemaError if there are none."""
     values = sample_values(job, topic)
     if not values:
-        raise SchemaError(f"topic {topic} has no records to infer a schema from: give one with --schema")
+        raise SchemaError(nothing_to_infer(topic))
     texts = spark.sparkContext.parallelize([value.decode(errors="replace") for value in values], 2)
     schema = spark.read.json(texts, mode="DROPMALFORMED").schema
     if not schema.fields:

@@ -24,11 +24,15 @@ Document = dict[str, Any]
 
 
 class Unit(NamedTuple):
-    """A part of the work: its name in the checkpoint, about how many records it reads, and what does it."""
+    """A part of the work: its name in the checkpoint, what does it, and how many records its result is of.
+
+    ``offsets`` is how many there are at most; None if nobody knows before they are read.
+    """
 
     name: str
-    records: int
+    offsets: int | None
     work: Callable[[], Document]
+    counted: Callable[[Document], int]
 
 
 class RunStore:
@@ -81,21 +85,20 @@ def run_units(job: Job, store: RunStore, units: Sequence[Unit], stop: StopReques
     PipelineFailedError if Spark fails.
     """
     display, publisher = ProgressDisplay(), ProgressPublisher(job, uuid.uuid4().hex[:12])
-    left = sum(unit.records for unit in units)
     results: list[Document] = []
     expected: tuple[type[Exception], ...] = (*spark_errors(), KafkaError)
     state, error = "stopped", None
     try:
         for number, unit in enumerate(units):
             result = store.result(unit.name)
-            left -= unit.records
             if result is None:
                 if stop.is_set:
                     return None
                 began, clock = datetime.now(UTC), time.monotonic()
                 result = unit.work()
                 store.keep(unit.name, result)
-                progress = _progress(job.name, number, began, (unit.records, left), time.monotonic() - clock)
+                done = unit.counted(result), _left(units[number + 1 :])
+                progress = _progress(job.name, number, began, done, time.monotonic() - clock)
                 display.show(progress)
                 publisher.publish(job.name, "running", progress)
             results.append(result)
@@ -119,7 +122,13 @@ def failed_run(job: Job, store: RunStore, failure: BaseException) -> PipelineFai
     return PipelineFailedError(sentence)
 
 
-def _progress(query: str, number: int, began: datetime, done: tuple[int, int], seconds: float) -> BatchProgress:
+def _left(units: Sequence[Unit]) -> int | None:
+    """How many records are still to be read; None as long as a unit is among them of which nobody knows."""
+    known = [unit.offsets for unit in units if unit.offsets is not None]
+    return sum(known) if len(known) == len(units) else None
+
+
+def _progress(query: str, number: int, began: datetime, done: tuple[int, int | None], seconds: float) -> BatchProgress:
     rows, left = done
     return BatchProgress(
         query=query,

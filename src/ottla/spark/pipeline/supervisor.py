@@ -77,7 +77,8 @@ class Supervisor:
             self._publisher.publish(self._names[id(query)], "failed" if error else "stopped", error=error)
         if failed:
             first = failed[0]
-            raise PipelineFailedError(f"{first.name} failed: {failure_sentence(first.exception())}")  # type: ignore[arg-type]
+            cause = first.exception()
+            raise PipelineFailedError(f"{first.name} failed: {failure_sentence(cause)}") from cause  # type: ignore[arg-type]
 
     def _publish_all(self, queries: "Sequence[StreamingQuery]", state: str, error: str) -> None:
         for query in queries:

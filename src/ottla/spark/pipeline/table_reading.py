@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.common.errors import KafkaError
 from ottla.spark.failures import sentence_of
-from ottla.spark.pipeline.hadoop_files import HadoopFiles
+from ottla.spark.pipeline.hadoop_files import HadoopFiles, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,8 @@ _BY_SUFFIX: Final = {
 }
 _PACKED: Final = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".xz")
 _DELTA_LOG: Final = "_delta_log"
+_SPECIAL: Final = re.compile(r"([{}\[\]*?\\])")
+_ESCAPED: Final = r"\\\1"
 _DEFAULT_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {"csv": {"header": "true"}}
 
 
@@ -62,12 +65,24 @@ def is_delta(table: TableSource) -> bool:
     )
 
 
+def check_there(table: TableSource) -> None:
+    """TableError if there is no such table on this machine's own file system; of others Spark knows."""
+    path = local_path(table.path)
+    if path is not None and not (os.listdir(path) if os.path.isdir(path) else os.path.exists(path)):
+        raise TableError(missing_table(table.path))
+
+
+def missing_table(path: str) -> str:
+    """What to say of a table that is not there."""
+    return f"there is no table at {path}"
+
+
 def settled_table(spark: "SparkSession", table: TableSource) -> TableSource:
     """The table with its format and options; TableError if there is nothing, or nothing that tells its format."""
     files = HadoopFiles(spark, table.path)
     names = files.names()
     if not names:
-        raise TableError(f"there is no table at {table.path}")
+        raise TableError(missing_table(table.path))
     kind = table.format or guess_format(names, table.path) or guess_format(list(islice(files.all_files(), 100)), "")
     if not kind:
         raise TableError(f"nothing at {table.path} says which format it has: give --format {', '.join(FORMATS)}")
@@ -85,7 +100,7 @@ def read_table(spark: "SparkSession", table: TableSource) -> "DataFrame":
     elif table.format == "csv":
         reader = reader.option("inferSchema", "true")
     try:
-        frame = reader.load(table.path)
+        frame = reader.load(_path_for_spark(spark, table))
     except (PySparkException, Py4JError) as error:
         raise TableError(f"the table {table.path} cannot be read: {sentence_of(error)}") from error
     if not frame.columns:
@@ -100,7 +115,18 @@ def stream_table(spark: "SparkSession", table: TableSource, like: "DataFrame", b
     if table.format != "delta":
         # However old a file is, it is read: what was copied here keeps its time.
         reader = reader.schema(like.schema).option("maxFileAge", "36500d")
-        if HadoopFiles(spark, table.path).is_file():  # a stream is of a directory
-            directory, name = posixpath.split(table.path)
-            return reader.option("pathGlobFilter", name).load(directory)
-    return reader.load(table.path)
+    return reader.load(_path_for_spark(spark, table))
+
+
+def _path_for_spark(spark: "SparkSession", table: TableSource) -> str:
+    return glob_of(table.path) if HadoopFiles(spark, table.path).is_file() else table.path
+
+
+def glob_of(path: str) -> str:
+    """A pattern of Hadoop's that only this path matches. Pure.
+
+    Spark refuses to stream a path that is a file, and reads what a pattern finds. Its directory would be looked through
+    with all that lies below, which may be another table.
+    """
+    last = path[-1]
+    return _SPECIAL.sub(_ESCAPED, path[:-1]) + (f"[{last}]" if last.isalnum() else f"\\{last}")

@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ottla.spark.pipeline.endpoints import STARTING_OFFSETS, Topic
-from ottla.spark.pipeline.formats import Raw
+from ottla.spark.pipeline.formats import Json, Raw
 from ottla.spark.pipeline.job import Job
+from ottla.spark.pipeline.rescued_fields import observed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 KAFKA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp")
 """They go with the fields of a value, as ``kafka_key`` and so on."""
-_LETTER_HEADERS: Final = ("topic", "partition", "offset", "timestamp")
+LETTER_HEADERS: Final = ("topic", "partition", "offset", "timestamp")
+"""Where a dead letter comes from, as ``ottla.topic`` and so on."""
 
 
 def stream_of(spark: "SparkSession", job: Job, topic: Topic, *, columns: str) -> "DataFrame":
@@ -41,7 +43,9 @@ def records_of(spark: "SparkSession", job: Job, topic: Topic, *, strict: bool) -
     good = f.col("error").isNull()
     if strict:
         good = f.when(good, f.lit(True)).otherwise(f.raise_error(_complaint()).cast("boolean"))
-    return read.where(good).select("record.*", *(f.col(name).alias(f"kafka_{name}") for name in KAFKA_COLUMNS))
+    records = read.where(good).select("record.*", *(f.col(name).alias(f"kafka_{name}") for name in KAFKA_COLUMNS))
+    rescue = topic.value.rescue if isinstance(topic.value, Json) else None
+    return observed(records, rescue, topic.name) if rescue else records
 
 
 def letters_of(spark: "SparkSession", job: Job, topic: Topic) -> "DataFrame":
@@ -55,7 +59,7 @@ def letters_of(spark: "SparkSession", job: Job, topic: Topic) -> "DataFrame":
     raw = stream_of(spark, job, replace(topic, options=options), columns=columns)
     error = topic.value.parsed(f.col("value")).error
     added = [_header("error", f.col("error")), _header("pipeline", f.lit(job.name))]
-    added += [_header(name, f.col(name).cast("string")) for name in _LETTER_HEADERS]
+    added += [_header(name, f.col(name).cast("string")) for name in LETTER_HEADERS]
     return (
         raw.select("*", error.alias("error"))
         .where(f.col("error").isNotNull())

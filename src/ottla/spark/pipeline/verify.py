@@ -6,7 +6,9 @@ buckets are the same, so are the records. Only else both sides are read again, j
 which records those are.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.spark.jars import Say
@@ -53,9 +55,8 @@ def verify_on(
     )
     units: list[Unit] = []
     for name, side in sides.items():
-        for number, (records, read) in enumerate(side.units(spark, plan[name])):
-            unit = f"{name}-{number:05d}"
-            units.append(Unit(unit, records, lambda read=read: _sums(hashed(read(), work.parts))))  # type: ignore[misc]
+        for number, (offsets, read) in enumerate(side.units(spark, plan[name])):
+            units.append(Unit(f"{name}-{number:05d}", offsets, partial(_sums, read, work.parts), _counted))
     results = run_units(job, store, units, stop)
     if results is None:
         return None
@@ -76,8 +77,13 @@ def verify_on(
     return comparison
 
 
-def _sums(frame: "DataFrame") -> dict[str, Any]:
-    return {"buckets": [[row["bucket"], *(row[name] for name in SUMS)] for row in bucket_sums(frame).collect()]}
+def _sums(read: "Callable[[], DataFrame]", parts: Sequence[str]) -> dict[str, Any]:
+    rows = bucket_sums(hashed(read(), parts)).collect()
+    return {"buckets": [[row["bucket"], *(row[name] for name in SUMS)] for row in rows]}
+
+
+def _counted(result: dict[str, Any]) -> int:
+    return records_in(merged([result]))
 
 
 def _explained(

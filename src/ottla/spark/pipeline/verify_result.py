@@ -60,6 +60,8 @@ class Comparison:
     only_left: int = 0
     only_right: int = 0
     samples: list[Sample] = field(default_factory=list)
+    advice: str = ""
+    """What may explain the difference."""
 
     @property
     def is_same(self) -> bool:
@@ -78,7 +80,7 @@ class Comparison:
             times = f" ({sample.times} times more)" if sample.times > 1 else ""
             headers = f" headers {', '.join(sample.headers)}" if sample.headers else ""
             lines.append(f"  {sample.only_in} {sample.place}: key {sample.key} value {sample.value}{headers}{times}")
-        return lines
+        return [*lines, self.advice] if self.advice else lines
 
     def document(self) -> dict[str, Any]:
         """For programs."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 _UNITS: Final = 16
 _EMPTY: Final = f"key binary, value binary, headers {HEADERS_TYPE}, partition int, timestamp timestamp, place string"
-_TABLE_RECORDS: Final = 1_000_000
-"""What a unit of a table counts for in the progress: nobody knows before it is read."""
 
 
 class ComparedSide(Protocol):
@@ -43,8 +41,8 @@ class ComparedSide(Protocol):
     def plan(self, spark: "SparkSession") -> Document:
         """What it holds now."""
 
-    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int, Callable[[], DataFrame]]]":
-        """About how many records each unit has, and what reads it."""
+    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int | None, Callable[[], DataFrame]]]":
+        """How many records each unit has at most, None if nobody knows, and what reads it."""
 
     def whole(self, spark: "SparkSession", plan: Document) -> "DataFrame":
         """All of it, with a column ``place`` that says where each record is."""
@@ -61,6 +59,8 @@ class TopicSide:
     topic: str
     slice_records: int
     json_schema: str | None = None
+    rescue: str | None = None
+    """The column of the table's for fields that the schema lacks, if it is compared."""
 
     @property
     def what(self) -> str:
@@ -79,13 +79,14 @@ class TopicSide:
             "topic": self.topic,
             "slice_records": self.slice_records,
             "json_schema": self.json_schema,
+            "rescue": self.rescue,
         }
 
     def plan(self, spark: "SparkSession") -> Document:  # noqa: ARG002 - the protocol's
         """The offsets that are there now."""
         return {"spans": spans_document(spans_of(self.job, [self.topic]))}
 
-    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int, Callable[[], DataFrame]]]":
+    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int | None, Callable[[], DataFrame]]]":
         """One for each slice."""
         slices = slices_of(parse_spans(plan["spans"]), self.slice_records)
         return [(each.offsets, lambda each=each: self._frame(spark, each)) for each in slices]  # type: ignore[misc]
@@ -102,7 +103,7 @@ class TopicSide:
             return spark.createDataFrame([], _EMPTY)
         frame = read_slice(spark, self.job, part, "key,value,partition,offset,timestamp,headers")
         if self.json_schema is not None:
-            frame = frame.withColumn("value", _landed_value(self.json_schema))
+            frame = frame.withColumn("value", _landed_value(Json(self.json_schema, self.rescue)))
         place = f.format_string("partition %d offset %d", f.col("partition"), f.col("offset"))
         return frame.withColumn("place", place)
 
@@ -135,14 +136,14 @@ class TableSide:
             return {"version": str(history[0]["version"])}
         return {"files": sorted(unquote(each) for each in read_table(spark, self.table).inputFiles())}
 
-    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int, Callable[[], DataFrame]]]":
+    def units(self, spark: "SparkSession", plan: Document) -> "list[tuple[int | None, Callable[[], DataFrame]]]":
         """Some files each; a Delta table is one."""
         if "version" in plan:
-            return [(_TABLE_RECORDS, lambda: self.whole(spark, plan))]
+            return [(None, lambda: self.whole(spark, plan))]
         files = plan["files"]
         step = -(-len(files) // _UNITS) or 1
         groups = [files[start : start + step] for start in range(0, len(files), step)]
-        return [(_TABLE_RECORDS, lambda group=group: self._frame(spark, group)) for group in groups]  # type: ignore[misc]
+        return [(None, lambda group=group: self._frame(spark, group)) for group in groups]  # type: ignore[misc]
 
     def whole(self, spark: "SparkSession", plan: Document) -> "DataFrame":
         """All files, or that version."""
@@ -174,14 +175,14 @@ def read_slice(spark: "SparkSession", job: Job, part: TopicSlice, columns: str) 
     return spark.read.format("ottla").options(**options).load()
 
 
-def _landed_value(json_schema: str) -> "Column":
+def _landed_value(values: Json) -> "Column":
     """The column ``value`` as a row of the landed table gives it back; a bad value, which did not land, as it is.
 
     A row does not tell a record without a value from one without fields: both are an empty object.
     """
     from pyspark.sql import functions as f
 
-    parsed = Json(json_schema).parsed(f.col("value"))
+    parsed = values.parsed(f.col("value"))
     row = f.coalesce(f.to_json(parsed.value), f.lit("{}")).cast("binary")
     return f.when(parsed.error.isNull(), row).otherwise(f.col("value"))
 
@@ -197,6 +198,12 @@ def landed_sides(spark: "SparkSession", topic: TopicSide, table: TableSource) ->
         return topic, TableSide(table, LANDED_RAW)
     if landing.value != "json":
         raise MappingError(f"{table.path} has {landing.value} values: give --key and --value to compare by")
-    names = ", ".join(f"`{name}`" for name in struct_of(landing.schema).fieldNames())
+    columns = struct_of(landing.schema).fieldNames()
+    rescue = None if landing.rescued_later else landing.rescue or None
+    if rescue is not None:
+        columns.append(rescue)
+    names = ", ".join(f"`{name}`" for name in columns)
     mapping = replace(LANDED_RAW, value=f"to_json(struct({names}))", headers=None)
-    return replace(topic, json_schema=landing.schema), TableSide(table, mapping)
+    if landing.table_format == "parquet":
+        table = replace(table, options={"mergeSchema": "true", **table.options})  # rescued_later
+    return replace(topic, json_schema=landing.schema, rescue=rescue), TableSide(table, mapping)

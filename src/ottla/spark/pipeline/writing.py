@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.spark.pipeline.declaration import DeclarationError, OutputMode
 from ottla.spark.pipeline.endpoints import Endpoint, Table, Topic
+from ottla.spark.pipeline.formats import Avro, SchemaError
 from ottla.spark.pipeline.job import Job
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 RECORD_COLUMNS: Final = frozenset({"key", "value", "headers", "topic", "partition", "timestamp"})
@@ -16,9 +17,8 @@ RECORD_COLUMNS: Final = frozenset({"key", "value", "headers", "topic", "partitio
 def start_query(
     frame: "DataFrame", sink: Endpoint, job: Job, *, name: str, checkpoint: str, every: str, output_mode: OutputMode
 ) -> "StreamingQuery":
-    """Start to write the stream; what does not fit the sink is a DeclarationError or Spark's AnalysisException."""
+    """Start to write the stream, of ``as_records`` if it goes to a topic; AnalysisException if it cannot be written."""
     if isinstance(sink, Topic):
-        frame = as_records(frame, sink, name)
         writer = frame.writeStream.format("ottla").options(**topic_options(job, sink))
     else:
         writer = frame.writeStream.format(sink.format).options(**sink.options)
@@ -38,15 +38,27 @@ def topic_options(job: Job, sink: Topic) -> dict[str, str]:
 
 
 def as_records(frame: "DataFrame", sink: Topic, name: str) -> "DataFrame":
-    """Rows as records: as they are if they have the columns of records, else as JSON objects."""
+    """Rows as records: by the sink's Avro schema, as they are if they have the columns of records, else as JSON."""
     from pyspark.sql import functions as f
 
     columns = frame.columns
     if sink.key is not None and sink.key not in columns:
         raise DeclarationError(f"pipeline {name}: the key of its sink, {sink.key}, is not among {', '.join(columns)}")
-    if "value" in columns and set(columns) <= RECORD_COLUMNS and sink.key is None:
+    is_avro = isinstance(sink.value, Avro)
+    if "value" in columns and set(columns) <= RECORD_COLUMNS and sink.key is None and not is_avro:
         return frame
-    value = f.to_json(f.struct(*(f.col(f"`{each}`") for each in columns))).alias("value")
+    value = _value(columns, sink, name).alias("value")
     if sink.key is None:
         return frame.select(value)
     return frame.select(f.col(f"`{sink.key}`").cast("string").alias("key"), value)
+
+
+def _value(columns: list[str], sink: Topic, name: str) -> "Column":
+    from pyspark.sql import functions as f
+
+    if not isinstance(sink.value, Avro):
+        return f.to_json(f.struct(*(f.col(f"`{each}`") for each in columns)))
+    try:
+        return sink.value.written(columns)
+    except SchemaError as error:
+        raise DeclarationError(f"pipeline {name}, topic {sink.name}: {error}") from None
