@@ -23,6 +23,7 @@ NOT_RUN: Final = {
     ("docs/service.md", "podman build -t ottla -f contrib/Containerfile ."): (
         "needs a container engine; tests/cli/test_service_files.py runs what the image does"
     ),
+    ("docs/spark-connect.md", "import shutil"): "needs a server of Spark Connect, and its client's packages",
     ("docs/spark.md", 'spark = spark_session("my-job", master="spark://host:7077")'): (
         "needs a cluster; tests/spark/cluster has one, and makes such sessions"
     ),

@@ -32,7 +32,7 @@ from tests.readiness import readable
 
 BOUND_S: Final = 60
 SECOND: Final = "localhost:9192"
-SPARK_BOUND_S: Final = 600
+SPARK_BOUND_S: Final = 1800
 UNTIL: Final = {
     r"ottla server .*\n$": "Ottla is ready",
     r"ottla console-consumer (?!.*--(max-messages|timeout-ms)).*\n$": "\n",
