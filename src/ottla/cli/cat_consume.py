@@ -11,6 +11,7 @@ from ottla.cli.cat_format import Print, compile_format, kcat_json
 from ottla.cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
+    from ottla.cli.progress import Progress
     from ottla.clients import Consumer, ConsumerRecord, TopicPartition
 
 _POLL_MS: Final = 100
@@ -41,6 +42,7 @@ class _Printed:
         self._left = options.count if options.count is not None else -1
         self._unbuffered = options.unbuffered or sys.stdout.isatty()
         self._goes_on = options.go_on
+        self.read: Progress | None = None
 
     @property
     def is_full(self) -> bool:
@@ -59,6 +61,8 @@ class _Printed:
                 self._cannot_show(record, error)
         if self._unbuffered or self.is_full:
             sys.stdout.buffer.flush()
+        if self.read is not None:
+            self.read.advance(len(records))
         return rest
 
     def _cannot_show(self, record: "ConsumerRecord[bytes, bytes]", error: ValueError) -> None:
@@ -95,7 +99,7 @@ async def consume(settings: dict[str, str], options: argparse.Namespace) -> int:
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
         stops = await place.stops(consumer, partitions) if options.exit_at_end or place.until_ms is not None else {}
-        async with explained(consumer):
+        async with explained(consumer, counts=not options.quiet) as printed.read:
             await _read(consumer, printed, starts, stops, quiet=options.quiet)
     return 0
 
@@ -235,7 +239,7 @@ async def join_group(settings: dict[str, str], options: argparse.Namespace) -> i
             consumer.subscribe(pattern=f"{patterns[0]}.*", listener=listener)
         else:
             consumer.subscribe(options.files, listener=listener)
-        async with explained(consumer):
+        async with explained(consumer, counts=not options.quiet) as printed.read:
             while not printed.is_full:
                 records = await consumer.poll(_RARELY_MS)
                 for record in reversed(printed.print(records)):

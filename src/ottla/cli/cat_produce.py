@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
     """Send the messages between delimiters, or whole files; the exit code is 1 if one was not delivered."""
+    from ottla.cli.progress import counting
     from ottla.clients import Producer
 
     if options.topic is None:
@@ -33,23 +34,32 @@ async def produce(settings: dict[str, str], options: argparse.Namespace) -> int:
 
             numbers = [each.partition for each in await producer.partitions_for(options.topic)]
             require_partition(options.topic, options.partition, numbers)
-        async for message in _messages(options):
-            if left == 0:
-                break
-            left -= 1
-            key, value = fixed_key, message
-            if key_delimiter is not None and key_delimiter in message:
-                key, _, value = message.partition(key_delimiter)
-            if options.null:
-                key, value = key or None, value or None  # type: ignore[assignment]
-            delivery = await producer.send(
-                options.topic, value, key=key, headers=headers or None, partition=options.partition
-            )
-            delivery.add_done_callback(failures.add)
-            if options.tee:
-                sys.stdout.buffer.write(message + unescape(options.delimiter))
+        with counting("sent", wanted=_reads_elsewhere(options)) as sent:
+            async for message in _messages(options):
+                if left == 0:
+                    break
+                left -= 1
+                key, value = fixed_key, message
+                if key_delimiter is not None and key_delimiter in message:
+                    key, _, value = message.partition(key_delimiter)
+                if options.null:
+                    key, value = key or None, value or None  # type: ignore[assignment]
+                delivery = await producer.send(
+                    options.topic, value, key=key, headers=headers or None, partition=options.partition
+                )
+                delivery.add_done_callback(failures.add)
+                if options.tee:
+                    sys.stdout.buffer.write(message + unescape(options.delimiter))
+                sent.advance()
     sys.stdout.flush()
     return 1 if failures.count else 0
+
+
+def _reads_elsewhere(options: argparse.Namespace) -> bool:
+    """Whether the messages are not to be seen on the terminal."""
+    from os import isatty
+
+    return not options.quiet and (bool(options.files) or not isatty(0)) and not (options.tee and sys.stdout.isatty())
 
 
 @asynccontextmanager

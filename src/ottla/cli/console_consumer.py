@@ -189,8 +189,13 @@ async def _consume(settings: dict[str, str], options: argparse.Namespace, start:
         await _begin(consumer, options, start)
         timeout_ms = FOREVER_MS if options.timeout_ms is None or options.timeout_ms < 0 else options.timeout_ms
         limit = options.max_messages if options.max_messages is not None else -1
-        async with explained(consumer):
-            await poll_until(consumer, limit, timeout_ms, lambda: printing.count, printing.print)
+        async with explained(consumer) as read:
+
+            def show(records: "Sequence[ConsumerRecord[bytes, bytes]]") -> None:
+                printing.print(records)
+                read.advance(len(records))
+
+            await poll_until(consumer, limit, timeout_ms, lambda: printing.count, show)
 
 
 async def _begin(consumer: "Consumer[bytes, bytes]", options: argparse.Namespace, start: int) -> None:

@@ -85,19 +85,23 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _produce(settings: dict[str, str], reader: "LineReader", options: argparse.Namespace) -> int:
     from ottla.cli.input_chunks import delimited, input_chunks
+    from ottla.cli.progress import counting
     from ottla.clients import Producer
 
     outcomes = _Outcomes(options.json)
+    shows_records = options.json and sys.stdout.isatty()
     async with Producer(settings) as producer:
-        _prompt()
-        async for lines in delimited(input_chunks(), b"\n"):
-            for line in lines:
-                key, value, headers = reader.read(line)
-                delivery = await producer.send(options.topic, value, key=key, headers=headers)
-                delivery.add_done_callback(outcomes.add)
-                if options.sync:
-                    await delivery
+        with counting("sent", wanted=not os.isatty(0) and not shows_records) as sent:
             _prompt()
+            async for lines in delimited(input_chunks(), b"\n"):
+                for line in lines:
+                    key, value, headers = reader.read(line)
+                    delivery = await producer.send(options.topic, value, key=key, headers=headers)
+                    delivery.add_done_callback(outcomes.add)
+                    sent.advance()
+                    if options.sync:
+                        await delivery
+                _prompt()
     return outcomes.exit_code()
 
 

@@ -1,10 +1,15 @@
-"""Why a consumer has nothing to show, on standard error: a topic or partition that there is not, a want of rights, …"""
+"""What people are told of a consumer at work, on standard error: how much it has read, or why it has nothing to show.
+
+Such as: a topic or partition that there is not, or a want of rights.
+"""
 
 import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
+
+from ottla.cli.progress import Progress, counting
 
 if TYPE_CHECKING:
     from ottla.clients import Consumer
@@ -22,12 +27,16 @@ _TOLD: Final = (
 
 
 @asynccontextmanager
-async def explained(consumer: "Consumer[bytes, bytes]") -> AsyncIterator[None]:
-    """Within, each reason is told once; a reading that ends early is explained at its end."""
+async def explained(consumer: "Consumer[bytes, bytes]", *, counts: bool = True) -> AsyncIterator[Progress]:
+    """Within, each reason is told once; a reading that ends early is explained at its end.
+
+    What it gives is told of records that were read; that is shown if they go elsewhere than to the terminal.
+    """
     notices = _Notices(consumer)
     task = asyncio.ensure_future(notices.watch())
     try:
-        yield
+        with counting("read", wanted=counts and not sys.stdout.isatty()) as read:
+            yield read
         notices.look()
     finally:
         task.cancel()

@@ -18,6 +18,7 @@ from ottla.cli.errors import UsageError
 from ottla.cli.perf_stats import java_date, metric_lines
 
 if TYPE_CHECKING:
+    from ottla.cli.progress import Progress
     from ottla.clients import Consumer, TopicPartition
 
 CLIENT_ID: Final = "perf-consumer-client"
@@ -122,8 +123,8 @@ class _Test:
             else:
                 consumer.subscribe([options.topic], listener=self._joining)
             try:
-                async with explained(consumer):
-                    await (self._read_arrow(consumer) if options.arrow else self._read(consumer))
+                async with explained(consumer, counts=not options.show_detailed_stats) as shown:
+                    await (self._read_arrow(consumer, shown) if options.arrow else self._read(consumer, shown))
             except asyncio.CancelledError as asked:  # what was read until then is measured, and told
                 stop = asked
             end_ms = _now_ms()
@@ -143,7 +144,7 @@ class _Test:
             raise stop
         return 0
 
-    async def _read(self, consumer: "Consumer[bytes, bytes]") -> None:
+    async def _read(self, consumer: "Consumer[bytes, bytes]", shown: "Progress") -> None:
         last_ms = _now_ms()
         self._reported = (0, 0, last_ms)
         while self._records < self._wanted and _now_ms() - last_ms <= self._options.timeout:
@@ -152,13 +153,14 @@ class _Test:
                 continue
             last_ms = _now_ms()
             self._records += len(records)
+            shown.advance(len(records))
             self._bytes += sum(
                 (0 if record.key is None else len(record.key)) + (0 if record.value is None else len(record.value))
                 for record in records
             )
             self._maybe_report(last_ms)
 
-    async def _read_arrow(self, consumer: "Consumer[bytes, bytes]") -> None:
+    async def _read_arrow(self, consumer: "Consumer[bytes, bytes]", shown: "Progress") -> None:
         import asyncio
 
         from ottla.common.extras import needs
@@ -174,6 +176,7 @@ class _Test:
             except TimeoutError:
                 return
             self._records += batch.num_rows
+            shown.advance(batch.num_rows)
             for name in ("key", "value"):
                 self._bytes += compute.sum(compute.binary_length(batch.column(name))).as_py() or 0
             self._maybe_report(_now_ms())

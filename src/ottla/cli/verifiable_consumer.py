@@ -15,6 +15,7 @@ from ottla.cli.events import emit
 from ottla.cli.verifiable_producer import file_settings
 
 if TYPE_CHECKING:
+    from ottla.cli.progress import Progress
     from ottla.clients import Consumer, ConsumerRecord, TopicPartition
 
 RANGE: Final = "org.apache.kafka.clients.consumer.RangeAssignor"
@@ -86,8 +87,8 @@ async def _consume(settings: dict[str, str], options: argparse.Namespace) -> int
             emit("startup_complete")
             consumer.subscribe([options.topic], listener=_Rebalances())
             try:
-                async with explained(consumer):
-                    await _Reading(consumer, options).run()
+                async with explained(consumer) as read:
+                    await _Reading(consumer, options, read).run()
             except asyncio.CancelledError:
                 emit("shutdown_requested")
                 raise
@@ -99,8 +100,9 @@ async def _consume(settings: dict[str, str], options: argparse.Namespace) -> int
 class _Reading:
     """Reads, tells and commits."""
 
-    def __init__(self, consumer: "Consumer[bytes, bytes]", options: argparse.Namespace) -> None:
+    def __init__(self, consumer: "Consumer[bytes, bytes]", options: argparse.Namespace, read: "Progress") -> None:
         self._consumer = consumer
+        self._read = read
         self._options = options
         self._left = options.max_messages
         """Negative: no limit."""
@@ -112,6 +114,7 @@ class _Reading:
             if not records:
                 continue
             offsets = self._tell(records)
+            self._read.advance(len(records))
             if not self._options.enable_autocommit:
                 await self._commit(offsets)
 

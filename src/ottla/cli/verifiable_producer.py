@@ -5,6 +5,7 @@ shutdown_complete, tool_data. SIGTERM or Ctrl-C end it cleanly.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from ottla.cli.errors import UsageError, message_of
 from ottla.cli.events import emit, java_class
 
 if TYPE_CHECKING:
+    from ottla.cli.progress import Progress
     from ottla.cli.throttle import Throttle
     from ottla.clients import Delivery, Producer
 
@@ -63,6 +65,7 @@ def file_settings(options: argparse.Namespace, kind: str) -> dict[str, str]:
 
 
 async def _produce(settings: dict[str, str], options: argparse.Namespace) -> int:
+    from ottla.cli.progress import counting
     from ottla.clients import Producer
 
     start = time.monotonic()
@@ -70,7 +73,8 @@ async def _produce(settings: dict[str, str], options: argparse.Namespace) -> int
     try:
         async with Producer(settings) as producer:
             emit("startup_complete")
-            await sending.run(producer)
+            with counting("sent", wanted=not sys.stdout.isatty()) as sent:
+                await sending.run(producer, sent)
     finally:
         emit("shutdown_complete")
         rate = sending.acked / (time.monotonic() - start)
@@ -94,7 +98,7 @@ class _Sending:
         self.sent = 0
         self.acked = 0
 
-    async def run(self, producer: "Producer") -> None:
+    async def run(self, producer: "Producer", sent: "Progress") -> None:
         """Send until there were enough."""
         from ottla.cli.throttle import Throttle
 
@@ -102,6 +106,7 @@ class _Sending:
         numbers = count() if self._options.max_messages < 0 else range(self._options.max_messages)
         for number in numbers:
             await self._send(producer, number, throttle)
+            sent.advance()
 
     async def _send(self, producer: "Producer", number: int, throttle: "Throttle") -> None:
         from ottla.common.errors import KafkaError
