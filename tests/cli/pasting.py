@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.readiness import readable
 
-BOUND_S = 120
+BOUND_S = 300
 _HINT = re.compile(r"  (?P<name>\w[\w ]{7}|  {7}) {2}(?P<line>\S.*)")
 
 
