@@ -17,6 +17,7 @@ from ottla.network.host_resolver import HostResolver
 from ottla.network.in_flight_requests import InFlightRequests
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions, fallback_version
+from ottla.network.repeated_failures import RepeatedFailures
 from ottla.network.tls_failure import describe_tls_failure
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.runtime.port import Runtime
@@ -33,6 +34,7 @@ class ChannelContext(NamedTuple):
     """Asked at each connection; None leaves it in plain text."""
     resolver: HostResolver
     receive_buffer: memoryview
+    failures: RepeatedFailures
 
 
 async def open_connection(

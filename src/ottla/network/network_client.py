@@ -14,6 +14,7 @@ from ottla.network.least_loaded_node import NodeLoad, least_loaded_node
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
 from ottla.network.node_channel import NodeChannel
+from ottla.network.repeated_failures import RepeatedFailures
 from ottla.protocol.message import Message
 from ottla.runtime.port import Runtime
 
@@ -51,6 +52,7 @@ class NetworkClient:
             tls_context,
             resolver if resolver is not None else DnsResolver(runtime),
             memoryview(bytearray(RECEIVE_BYTES)),
+            RepeatedFailures(),
         )
         self._channels: dict[int, NodeChannel] = {}
         self._is_closed = False

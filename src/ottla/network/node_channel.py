@@ -15,7 +15,6 @@ from ottla.network.connection_states import Address, ConnectionState, NodeConnec
 from ottla.network.least_loaded_node import NodeLoad
 from ottla.network.node import Node
 from ottla.network.node_api_versions import NodeApiVersions
-from ottla.network.repeated_failures import RepeatedFailures
 from ottla.protocol.message import Message
 
 logger = logging.getLogger(__name__)
@@ -43,6 +42,7 @@ class NodeChannel:
 
     def __init__(self, node: Node, context: ChannelContext) -> None:
         self.node = node
+        self._place = f"{node.host}:{node.port}"
         self._context = context
         self._clock = context.runtime.clock
         self._loop = asyncio.get_running_loop()
@@ -53,7 +53,6 @@ class NodeChannel:
         """Connects, or authenticates anew: one of them at a time."""
         self._reauthenticate_at_ms = _FOR_EVER
         """When nothing may be sent any more before ``_reauthenticate`` has moved this."""
-        self._failures = RepeatedFailures()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms = _FOR_EVER
         self.api_versions: NodeApiVersions | None = None
@@ -289,7 +288,7 @@ class NodeChannel:
         self.api_versions = api_versions
         self._begin_session(lifetime_ms)
         state.ready()
-        self._failures.succeeded()
+        self._context.failures.succeeded(self._place)
         return None
 
     def _attempt_failed(self, address: Address | None, error: KafkaError | OSError) -> KafkaError:
@@ -301,12 +300,14 @@ class NodeChannel:
             connection.close(reason)
         if isinstance(reason, AuthenticationError):
             self._state.authentication_failed(now_ms)
-            line = self._failures.failed(f"Connection to node {where} failed authentication due to: {reason}", now_ms)
+            level, line = logging.ERROR, f"Connection to node {where} failed authentication due to: {reason}"
         else:
             self._state.disconnected(now_ms)
-            line = self._failures.failed(f"{reason}. Node may not be available.", now_ms)
-        if line is not None:
-            logger.log(logging.ERROR if isinstance(reason, AuthenticationError) else logging.WARNING, "%s", line)
+            level, line = logging.WARNING, f"{reason}. Node may not be available."
+        # A broker has several ids: its own, one as a bootstrap server, one as a coordinator.
+        times = self._context.failures.failed(self._place, str(reason).replace(str(self.node), self._place), now_ms)
+        if times is not None:
+            logger.log(level, "%s%s", line, times)
         return reason
 
     async def _exchange(self, connection: ClientConnection, request: Message, version: int) -> Message:

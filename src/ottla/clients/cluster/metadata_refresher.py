@@ -147,8 +147,8 @@ class MetadataRefresher:
             answer = await self._ask(node, self._source.request(plan))
         except KafkaError as error:
             now_ms = self._runtime.clock.monotonic_ms()
-            if (line := self._failures.failed(str(error), now_ms)) is not None:
-                logger.info("Metadata could not be had: %s", line)
+            if (times := self._failures.failed("", str(error), now_ms)) is not None:
+                logger.info("Metadata could not be had: %s%s", error, times)
             if self._updater.updated_at_ms is not None:  # else somebody waits for the start, and says it
                 self.outage.goes_on(now_ms, self._connections.failures() or str(error))
             self._updater.failed(error, self._runtime.clock.monotonic_ms(), self._runtime.rng)
@@ -158,7 +158,7 @@ class MetadataRefresher:
         else:
             self._updater.succeeded(answer, self._runtime.clock.monotonic_ms(), self._runtime.rng)
             if self._updater.last_error is None:
-                self._failures.succeeded()
+                self._failures.succeeded("")
                 self.outage.ends()
                 self._connections.succeeded()
                 if node.id < 0:

@@ -38,7 +38,7 @@ class Outage:
         if until_ms is not None and until_ms - now_ms < WORTH_TELLING_MS:
             return
         self._is_told = True
-        if self._others is not None and self._others.failed(what, now_ms) is None:
+        if self._others is not None and self._others.failed("", what, now_ms) is None:
             return
         how_long = "" if until_ms is None else f" for {(until_ms - now_ms + 500) // 1000} s more"
         logger.warning("%s; trying%s", what.rstrip("."), how_long or " until somebody answers")
