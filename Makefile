@@ -54,10 +54,11 @@ test-pythons: setup
 	done
 
 # Without the lock and without src: first what a user's pip gets, then what the tests need. They are the tests of the rooms that use our
-# dependencies, the documents' snippets, and the demo, which is one of the long tests. Last what is newer than pyproject.toml allows.
+# dependencies, the documents' snippets, and the demo; those that run Spark are long tests. Last what is newer than pyproject.toml allows.
 NEWEST := build/newest
-NEWEST_TESTS := tests/test_docs.py tests/records tests/group tests/transaction tests/metrics tests/cli tests/clients tests/interop/clients \
+NEWEST_TESTS := tests/docs tests/test_docs.py tests/records tests/group tests/transaction tests/metrics tests/cli tests/clients tests/interop/clients \
 	tests/testing tests/log/cleaner tests/spark
+NEWEST_LONG_TESTS := tests/spark/test_spark_snippets.py tests/spark/test_session.py tests/spark/pipeline/test_pipeline_command.py
 test-newest: setup
 	rm -rf $(NEWEST)
 	python="$(or $(lastword $(PYTHONS)),$$($(BIN)/python -m tests.pythons newest))" && $$python -m venv $(NEWEST)
@@ -65,7 +66,7 @@ test-newest: setup
 	$(NEWEST)/bin/python $(PIP) install '.[dev]'
 	$(NEWEST)/bin/python --version && $(NEWEST)/bin/python $(PIP) list
 	$(NEWEST)/bin/python $(PYTEST) $(or $(TESTS),$(NEWEST_TESTS))
-	$(if $(TESTS),,$(NEWEST)/bin/python -m pytest -m spark_full tests/spark/pipeline/test_pipeline_command.py)
+	$(if $(TESTS),,$(NEWEST)/bin/python -m pytest -m spark_full $(NEWEST_LONG_TESTS))
 	@echo "== newer than pyproject.toml allows:" && $(NEWEST)/bin/python $(PIP) list --outdated
 
 # Half an hour on two cores: a process that writes a log, a broker with producers, copiers that promise exactly once. A failure
