@@ -1,5 +1,6 @@
 """``ottla server`` as somebody runs it who has read nothing: no file, no format, one command; and what it takes."""
 
+import json
 import os
 import re
 import signal
@@ -98,6 +99,19 @@ def test_another_port(tmp_path: Path) -> None:
         "the node another port with --port, or stop what listens there",
         taken.stderr.splitlines()[-1],
     )
+
+
+def test_a_listener_on_all_interfaces_is_told_by_the_machines_name(tmp_path: Path) -> None:
+    """As Apache's node tells it: an address without a host is nowhere."""
+    ports = free_ports()
+    with running(
+        tmp_path, "--override", f"listeners=PLAINTEXT://:{ports.broker},CONTROLLER://:{ports.controller}"
+    ) as lines:
+        assert f"on {socket.getfqdn()}:{ports.broker}" in "\n".join(lines)
+        for side, port in (("server", ports.broker), ("controller", ports.controller)):
+            listed = run_piped("cluster", "list-endpoints", f"--bootstrap-{side}", f"localhost:{port}", "--json")
+            (endpoint,) = json.loads(listed.stdout)
+            assert (endpoint["host"], endpoint["port"]) == (socket.getfqdn(), port)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from ottla.replication.purgatories import Purgatories
 from ottla.replication.replica_manager import ReplicaManager
 from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Runtime
+from ottla.server.advertised_endpoints import advertised_endpoints
 from ottla.server.api_tables import BROKER_APIS
 from ottla.server.authorizer import Authorizer
 from ottla.server.auto_topic_creation import AutoTopicCreation
@@ -210,16 +211,9 @@ class BrokerServer:
         )
 
     def advertised_listeners(self) -> list[Endpoint]:
-        """Where clients are told to connect; a port that was left to the machine is known by now."""
-        return [
-            Endpoint(
-                endpoint.name,
-                endpoint.host or "",
-                endpoint.port or self.socket_server.bound_port(endpoint.name),
-                endpoint.security_protocol,
-            )
-            for endpoint in self._config.static.listeners.advertised_broker_endpoints
-        ]
+        """Where clients are told to connect; what was left to the machine is known by now."""
+        listeners = self._config.static.listeners.advertised_broker_endpoints
+        return advertised_endpoints(listeners, self.socket_server.bound_port)
 
     # -- start --------------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from ottla.raft.voter_set import ReplicaKey, VoterNode
 from ottla.records.control_messages import Endpoint as VoterEndpoint
 from ottla.runtime.open_files import OpenFiles
 from ottla.runtime.port import Runtime
+from ottla.server.advertised_endpoints import advertised_endpoints
 from ottla.server.api_tables import CONTROLLER_APIS
 from ottla.server.authorizer import Authorizer
 from ottla.server.background import Background
@@ -202,11 +203,13 @@ class ControllerServer:
             listeners=[
                 Listener(
                     name=endpoint.name,
-                    host=endpoint.host or "",
-                    port=endpoint.port or self.socket_server.bound_port(endpoint.name),
+                    host=endpoint.host,
+                    port=endpoint.port,
                     security_protocol=endpoint.security_protocol,
                 )
-                for endpoint in self._config.listeners.advertised_controller_endpoints
+                for endpoint in advertised_endpoints(
+                    self._config.listeners.advertised_controller_endpoints, self.socket_server.bound_port
+                )
             ],
             features=[
                 Feature(name=name, min_supported_version=levels.lowest, max_supported_version=levels.highest)
