@@ -180,14 +180,14 @@ def test_bad_values_are_only_in_the_topic_as_they_are(
     again_there: list[tuple[str, bytes | None]] = [
         ("ottla.topic", b"with-bad"),
         ("ottla.partition", b"1"),
-        ("ottla.offset", b"3"),
+        ("ottla.offset", b"1"),
     ]
     send(broker.bootstrap_servers, "with-bad.dead", [(b"k", b"text", [*again_there, ("ottla.timestamp", b"1970")])])
     found = compare(spark, again, replace(both, parts=("key", "value")))
     assert (found.only_left, found.only_right) == (1, 1)
     assert {(each.value, each.place) for each in found.samples} == {
         ("too late", "partition 0 offset 3"),
-        ("text", "dead letter of partition 1 offset 3"),
+        ("text", "dead letter of partition 1 offset 1"),
     }
 
 
