@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.spark.cache import cache_root
 from ottla.spark.jars import Say
@@ -57,7 +58,7 @@ def _explained(job: Job, directories: Sequence[str]) -> Iterator[None]:
         full = full_disk(error, [*directories, str(log)], is_local=is_local(master_of(job)))
         if full is None and not isinstance(error, PipelineFailedError):
             raise
-        sentence = str(error) if full is None else f"{job.name} failed: {full}"
+        sentence = in_words(error) if full is None else f"{job.name} failed: {full}"
         raise PipelineFailedError(f"{sentence}; Spark's log is {log}") from error
 
 
