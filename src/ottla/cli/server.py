@@ -32,7 +32,8 @@ from ottla.server.storage import format_if_new
 logger = logging.getLogger(__name__)
 
 _GC_THRESHOLD: Final = 10_000
-_DEMO_PATIENCE_S: Final = 20
+_DEMO_PATIENCE_S: Final = 5
+"""How long Spark may take to stop its queries; the demo loses nothing if it is killed then."""
 HINTS: Final = """\
   produce   echo hello | {ottla} console-producer --bootstrap-server {address} --topic demo
   consume   {ottla} console-consumer --bootstrap-server {address} --topic demo --from-beginning
@@ -109,7 +110,7 @@ async def _run(config: KafkaConfig, options: argparse.Namespace) -> int:
     tell_service_manager(STOPPING)
     logger.info("Stopping")
     if show is not None:  # it ends while it can still be served
-        _say("Stopping: first the demo, then the node")
+        _say(f"Stopping: first the demo, which has {_DEMO_PATIENCE_S} s, then the node")
         await _stop_demo(show)
     await node.stop()
     return 0
