@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PARTITIONS = 4
 VALUE_BYTES = 100
+WIDE_VALUE_BYTES = 1024
 BATCH_BYTES = 16_384
 """Kafka's default: what most topics are written in."""
 _DISTINCT = 20_000
@@ -102,7 +103,9 @@ class SparkArena:
         pool.get(None).reset()
 
     @contextmanager
-    def topic(self, node: Node, records: int = 0, codec: str = "none", **config: str) -> Iterator[str]:
+    def topic(
+        self, node: Node, records: int = 0, codec: str = "none", value_bytes: int = VALUE_BYTES, **config: str
+    ) -> Iterator[str]:
         """A topic of four partitions with so many records, deleted afterwards."""
         self._topics += 1
         name = f"spark-{self._topics}"
@@ -110,7 +113,7 @@ class SparkArena:
         admin.create_topics([NewTopic(name, PARTITIONS, 1, config=dict(config))])[name].result(_BOUND_S)
         try:
             if records:
-                fill(node.bootstrap, name, records, codec)
+                fill(node.bootstrap, name, records, codec, value_bytes)
             yield name
         finally:
             admin.delete_topics([name])[name].result(_BOUND_S)
@@ -122,26 +125,31 @@ class SparkArena:
             **{"kafka.bootstrap.servers": node.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
         ).load()
 
+    def save(self, contender: Contender, node: Node, topic: str, records: int, value_bytes: int) -> None:
+        """Rows that Spark makes as they are wanted, to a topic, as this contender writes it."""
+        made = self.spark.range(0, records, 1, PARTITIONS)
+        frame = made.selectExpr(f"CAST(rpad(CAST(id AS STRING), {value_bytes}, 'abcdefghij') AS BINARY) AS value")
+        writer = frame.write.format(contender.format).options(**contender.writing).mode("append")
+        writer.options(**{"kafka.bootstrap.servers": node.bootstrap, "topic": topic}).save()
+
     def used(self, node: Node) -> Used:
         """CPU time so far."""
         return Used(process.cpu_s(os.getpid()), process.cpu_s(node.pid))
 
 
-def values() -> list[bytes]:
+def values(value_bytes: int = VALUE_BYTES) -> list[bytes]:
     """Values as applications write them: JSON with numbers that differ. They compress to less than half."""
     rng = Random(7)
-    made = []
-    for _ in range(_DISTINCT):
+
+    def visit() -> str:
         user, page, spent_ms = rng.randbytes(8).hex(), rng.randrange(10_000), rng.randrange(100_000)
-        made.append(
-            f'{{"user":"{user}","page":"/products/{page}","ms":{spent_ms},"agent":"Mozilla/5.0"}}'.ljust(VALUE_BYTES)[
-                :VALUE_BYTES
-            ].encode()
-        )
-    return made
+        return f'{{"user":"{user}","page":"/products/{page}","ms":{spent_ms},"agent":"Mozilla/5.0"}}'.ljust(VALUE_BYTES)
+
+    visits = -(-value_bytes // VALUE_BYTES)
+    return ["".join(visit() for _ in range(visits))[:value_bytes].encode() for _ in range(_DISTINCT)]
 
 
-def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
+def fill(bootstrap: str, topic: str, records: int, codec: str, value_bytes: int) -> None:
     """Write so many records to all partitions alike."""
     producer = Producer(
         {
@@ -152,7 +160,7 @@ def fill(bootstrap: str, topic: str, records: int, codec: str) -> None:
             "queue.buffering.max.messages": 1_000_000,
         }
     )
-    some = values()
+    some = values(value_bytes)
     for number in range(records):
         value = some[number % _DISTINCT]
         while True:

@@ -27,4 +27,6 @@ TUNED: Final = Contender(
 )
 """Larger fetches, and more records a poll, bring nearly all of it; a smaller or larger number of either is slower."""
 OTTLA: Final = Contender("ottla", "ottla", {}, {})
+READY: Final = Contender("Spark alone", "ready", {}, {})
+"""The same rows from memory instead of a broker (``ready``): what is left is Spark's own, so nobody can be faster."""
 ALL: Final = (STOCK, TUNED, OTTLA)

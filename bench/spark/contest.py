@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.measure import Row
-from bench.spark import latency, scan, write
+from bench.spark import cold, latency, memory, scan, write
 from bench.spark.arena import SparkArena
 from bench.workload import scratch_directory
 
@@ -13,6 +13,8 @@ SECTIONS: dict[str, Callable[[SparkArena], list[Row]]] = {
     "scan": scan.scan,
     "write": write.write,
     "latency": latency.latency,
+    "memory": memory.memory,
+    "cold": cold.cold,
 }
 BROKERS = ("apache", "ottla")
 

@@ -3,40 +3,55 @@
 import time
 
 from bench.measure import Row
-from bench.spark.arena import PARTITIONS, VALUE_BYTES, SparkArena
-from bench.spark.contenders import ALL, Contender
-from bench.spark.rates import SCAN_BARS, Rates, Round
+from bench.spark.arena import PARTITIONS, VALUE_BYTES, WIDE_VALUE_BYTES, SparkArena
+from bench.spark.contenders import ALL, READY, Contender
+from bench.spark.rates import NARROW_SCAN_BARS, WIDE_SCAN_BARS, Rates, Round
+from bench.spark.ready import ReadySource
 from tests.node import Node
 
-RECORDS = 5_000_000
-CODECS = ("none", "lz4", "zstd")
-_WARM_UP_ROUNDS = 4
+SIZES = ((VALUE_BYTES, 5_000_000, NARROW_SCAN_BARS), (WIDE_VALUE_BYTES, 1_000_000, WIDE_SCAN_BARS))
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_FIRST_WARM_UP_ROUNDS = 4
 """After two of them the JVM still compiles: the first codec took more CPU than those that come after it."""
+_WARM_UP_ROUNDS = 2
 
 
 def scan(arena: SparkArena) -> list[Row]:
     """Rounds alternate between the contenders; the first ones warm the JVM and Spark's workers."""
-    records = RECORDS // 5 if arena.quick else RECORDS
-    rounds = 3 if arena.quick else 5
+    arena.spark.dataSource.register(ReadySource)
+    warm_ups = _FIRST_WARM_UP_ROUNDS
     rows: list[Row] = []
     for name in arena.names:
-        for codec in CODECS:
-            title = f"scan, {records:,} of {VALUE_BYTES} B, {codec}, {PARTITIONS} partitions, on {name}'s broker"
-            rates = Rates(title, SCAN_BARS)
-            with arena.alone(name) as node, arena.topic(node, records, codec) as topic:
-                for number in range(_WARM_UP_ROUNDS + rounds):
+        for value_bytes, all_records, bars in SIZES:
+            records = all_records // 5 if arena.quick else all_records
+            for codec in CODECS:
+                title = f"scan, {records:,} of {value_bytes} B, {codec}, {PARTITIONS} partitions, on {name}'s broker"
+                rates = Rates(title, bars)
+                with arena.alone(name) as node, arena.topic(node, records, codec, value_bytes) as topic:
                     for contender in ALL:
-                        measured = _round(arena, node, topic, contender, records, is_checked=number == 0)
-                        if number >= _WARM_UP_ROUNDS:
-                            rates.add(contender, measured)
-            rows += rates.print()
+                        _check(arena, node, topic, contender, records)
+                    for number in range(warm_ups + (3 if arena.quick else 5)):
+                        for contender in (*ALL, READY):
+                            measured = _round(arena, node, topic, contender, records, value_bytes)
+                            if number >= warm_ups:
+                                rates.add(contender, measured)
+                rows += rates.print()
+                warm_ups = _WARM_UP_ROUNDS
     return rows
 
 
-def _round(arena: SparkArena, node: Node, topic: str, contender: Contender, records: int, *, is_checked: bool) -> Round:
-    if is_checked and (found := arena.load(contender, node, topic).count()) != records:
+def _check(arena: SparkArena, node: Node, topic: str, contender: Contender, records: int) -> None:
+    if (found := arena.load(contender, node, topic).count()) != records:
         raise RuntimeError(f"{contender.name} reads {found} of {records} records")
+
+
+def _round(arena: SparkArena, node: Node, topic: str, contender: Contender, records: int, value_bytes: int) -> Round:
     before, begun = arena.used(node), time.perf_counter()
-    arena.load(contender, node, topic).write.format("noop").mode("overwrite").save()
+    if contender is READY:
+        ready = {"rows": records, "valueBytes": value_bytes, "tasks": PARTITIONS}
+        frame = arena.spark.read.format(READY.format).options(**ready).load()
+    else:
+        frame = arena.load(contender, node, topic)
+    frame.write.format("noop").mode("overwrite").save()
     wall_s = time.perf_counter() - begun
     return Round(records, wall_s, before, arena.used(node))

@@ -32,11 +32,8 @@ def write(arena: SparkArena) -> list[Row]:
 
 
 def _round(arena: SparkArena, node: Node, topic: str, contender: Contender, records: int) -> Round:
-    made = arena.spark.range(0, records, 1, PARTITIONS)
-    frame = made.selectExpr(f"CAST(rpad(CAST(id AS STRING), {VALUE_BYTES}, 'abcdefghij') AS BINARY) AS value")
-    writer = frame.write.format(contender.format).options(**contender.writing).mode("append")
     before, begun = arena.used(node), time.perf_counter()
-    writer.options(**{"kafka.bootstrap.servers": node.bootstrap, "topic": topic}).save()
+    arena.save(contender, node, topic, records, VALUE_BYTES)
     wall_s = time.perf_counter() - begun
     measured = Round(records, wall_s, before, arena.used(node))
     if (found := end_offsets(node.bootstrap, topic)) != records:

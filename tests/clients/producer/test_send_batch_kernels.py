@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.clients.producer.kernel_loader import KernelLoader
+from ottla.clients.producer.kernel_loader import ROWS_MIN, KernelLoader
 from tests.clients.producer.produced import make_topic, run, values
 from tests.clients.producer.row_batches import producer, read_numbers
 from tests.node import Node
@@ -51,7 +51,7 @@ def test_compiled_code_is_loaded_when_many_rows_have_come(
         monkeypatch.setattr(f"ottla.clients.producer.{name}.KERNELS", loader)
 
     def rows() -> Iterator[bytes]:
-        yield from (b"%d" % n for n in range(30_000))
+        yield from (b"%d" % n for n in range(ROWS_MIN))
 
     async def send() -> None:
         async with producer(kafka) as client:
@@ -60,7 +60,7 @@ def test_compiled_code_is_loaded_when_many_rows_have_come(
             await (await client.send_batch(topic, rows()))
             while not loader.is_loaded:
                 await asyncio.sleep(0)
-            await (await client.send_batch(topic, (b"%d" % n for n in range(30_000, 31_000))))
+            await (await client.send_batch(topic, (b"%d" % n for n in range(ROWS_MIN, ROWS_MIN + 1_000))))
 
     run(send())
-    assert values(kafka, topic) == [b"few", *(b"%d" % n for n in range(31_000))]
+    assert values(kafka, topic) == [b"few", *(b"%d" % n for n in range(ROWS_MIN + 1_000))]

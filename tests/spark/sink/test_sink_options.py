@@ -82,8 +82,15 @@ def test_a_timestamp_that_is_asked_for_must_be_there_and_be_one() -> None:
 
 def test_properties_go_to_the_producer_in_any_case() -> None:
     found = parse_sink_options({"Kafka.Bootstrap.Servers": "a:1", "KAFKA.linger.ms": "7", "Topic": "t"})
-    assert found.producer == {"bootstrap.servers": "a:1", "linger.ms": "7", "send.buffer.bytes": "-1"}
+    assert found.producer == {
+        "bootstrap.servers": "a:1",
+        "linger.ms": "7",
+        "send.buffer.bytes": "-1",
+        "buffer.memory": "16777216",
+    }
     assert (found.topic, found.exactly_once, found.sink_id) == ("t", False, "")
+    large = parse_sink_options({"kafka.bootstrap.servers": "a:1", "kafka.max.request.size": "20000000", "topic": "t"})
+    assert "buffer.memory" not in large.producer  # a record may take all of it
 
 
 @pytest.mark.parametrize(

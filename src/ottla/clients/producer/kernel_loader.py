@@ -6,8 +6,8 @@ Until then, and where it is not installed, records are encoded by Python; the by
 import threading
 from typing import Final
 
-ROWS_MIN: Final = 20_000
-"""A process that has sent fewer rows in batches does not load it."""
+ROWS_MIN: Final = 300_000
+"""A process that has sent fewer rows in batches does not load it: it saves 0.8 µs a row, and takes 0.4 s."""
 
 
 class KernelLoader:

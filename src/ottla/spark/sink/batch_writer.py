@@ -1,4 +1,8 @@
-"""``df.write.format("ottla")``. Needs pyspark."""
+"""``df.write.format("ottla")``. Needs pyspark.
+
+Clients are imported where they are used: Spark starts a process of its own for each step of a write, and one that only
+commits needs none.
+"""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -10,10 +14,8 @@ from ottla.common.errors import InvalidConfigError
 from ottla.spark.plain_errors import plainly
 from ottla.spark.sink.commit_messages import RowsWritten, TransactionWritten, transactions_in
 from ottla.spark.sink.commit_protocol import CommitProtocol
-from ottla.spark.sink.plain_sink import write_plainly
 from ottla.spark.sink.sink_options import SinkOptions, parse_sink_options
 from ottla.spark.sink.sink_schema import SinkColumns, check_schema
-from ottla.spark.sink.topic_check import require_topic
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,6 +34,8 @@ class PlainBatchWriter(DataSourceArrowWriter):
     @plainly
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> WriterCommitMessage:
         """In a task."""
+        from ottla.spark.sink.plain_sink import write_plainly
+
         return RowsWritten(write_plainly(iterator, self._options, self._columns))
 
 
@@ -80,6 +84,8 @@ def make_writer(options: Mapping[str, str], schema: "StructType", *, overwrite: 
     parsed = parse_sink_options(options, write_id=write_id)
     columns = check_schema(schema, parsed.topic, keeps_timestamps=parsed.keeps_timestamps)
     if parsed.topic is not None:
+        from ottla.spark.sink.topic_check import require_topic
+
         require_topic(parsed.producer, parsed.topic)
     if not parsed.exactly_once:
         return PlainBatchWriter(parsed, columns)

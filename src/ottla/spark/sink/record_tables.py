@@ -22,11 +22,19 @@ def in_larger_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         held.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
+        del batch  # Spark's batches have up to 64 MB: none is kept while the next one comes
         if rows >= _ROWS_MIN or size >= _BYTES_MIN:
-            yield pa.Table.from_batches(held)
-            held, rows, size = [], 0, 0
+            yield _table_of(held)
+            rows = size = 0
     if held:
-        yield pa.Table.from_batches(held)
+        yield _table_of(held)
+
+
+def _table_of(held: list[pa.RecordBatch]) -> pa.Table:
+    """All of the batches, which are no longer held."""
+    table = pa.Table.from_batches(held)
+    held.clear()
+    return table
 
 
 def tables_by_topic(table: pa.Table, columns: Sequence[str], topic: str | None) -> Iterator[tuple[str, pa.Table]]:

@@ -30,6 +30,8 @@ _DEFAULTS: Final = {
     # The kernel's, which grows: a task sends as fast as it can, and a full socket costs a copy.
     "send.buffer.bytes": "-1",
 }
+_BUFFER_BYTES: Final = 16 * 1024 * 1024
+"""Half of a producer's own memory: there is one in each Python worker, and a broker takes no more at once."""
 _EXACTLY_ONCE_DEFAULTS: Final = {
     # As long as brokers allow by themselves: a task's transaction is open until all of the batch are done.
     "transaction.timeout.ms": "900000",
@@ -65,6 +67,8 @@ def parse_sink_options(given: Mapping[str, str], *, write_id: str | None = None)
         raise InvalidConfigError("Option 'topic' is empty")
     exactly_once = options.boolean("exactlyOnce", False)
     properties = _DEFAULTS | options.kafka
+    if "max.request.size" not in properties:
+        properties.setdefault("buffer.memory", str(_BUFFER_BYTES))
     refuse_kafka(properties, _REFUSED)
     transactional_id = properties.pop("transactional.id", "").strip()
     if exactly_once:

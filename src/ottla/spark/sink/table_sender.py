@@ -33,6 +33,8 @@ class TableSender:
         for rows in in_larger_batches(batches):
             for name, table in tables_by_topic(rows, record_columns, topic):
                 self._under_way.append(self._producer.send_batch(name, table))
+                del table
+            del rows
             while self._under_way and self._under_way[0].done():
                 self._note(self._under_way.popleft().result())
 
