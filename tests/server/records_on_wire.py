@@ -1,5 +1,7 @@
 """Records to and from a partition, without a client library."""
 
+import time
+
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.records.batch import RecordBatch
@@ -11,9 +13,10 @@ from tests.server.wire import BOUND_S, Wire
 _FETCH_BYTES = 1 << 22
 
 
-def append_on(wire: Wire, topic: str, *values: bytes, partition: int = 0, timestamp: int = 1_000) -> int:
-    """Append one batch with acks=all; returns its offset."""
-    records = build_batch([SimpleRecord(timestamp, None, value) for value in values])
+def append_on(wire: Wire, topic: str, *values: bytes, partition: int = 0) -> int:
+    """Append one batch with acks=all; returns its offset. Its records are of now, or retention would delete them."""
+    now_ms = time.time_ns() // 1_000_000
+    records = build_batch([SimpleRecord(now_ms, None, value) for value in values])
     return append_batch_on(wire, topic, records, partition=partition)
 
 
