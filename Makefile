@@ -130,7 +130,7 @@ test-compiled: setup build/compiled-venv
 lock:
 	scratch=$$(mktemp -d) && trap "rm -rf $$scratch" EXIT && \
 	$(PYTHON) -m venv $$scratch && \
-	$$scratch/bin/python $(PIP) install '.[dev]' hatchling editables && \
+	$$scratch/bin/python $(PIP) install '.[dev]' editables && \
 	$$scratch/bin/python $(PIP) uninstall --yes ottla && \
 	$$scratch/bin/python -m pip freeze --all --exclude pip > requirements.lock
 
