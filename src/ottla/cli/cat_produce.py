@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from ottla.cli.cat_format import unescape
-from ottla.cli.errors import UsageError, message_of
+from ottla.cli.errors import UsageError
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.clients import Delivery, Producer
@@ -116,4 +117,4 @@ class _Failures:
         error = delivery.exception()
         if error is not None:
             self.count += 1
-            sys.stderr.write(f"% Delivery failed for message: {message_of(error)}\n")
+            sys.stderr.write(f"% Delivery failed for message: {in_words(error)}\n")

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 from ottla.cli.arguments import command_parser, given, require
 from ottla.cli.client_options import add_client, client_settings, either, key_values, known_only, run_client
 from ottla.cli.connection import read_properties
-from ottla.cli.errors import CommandError, UsageError, message_of, tell
+from ottla.cli.errors import CommandError, UsageError, tell
 from ottla.cli.record_formatter import DEFAULT, Formatter, formatter
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.clients import Consumer, ConsumerRecord
@@ -173,9 +174,9 @@ class _Printing:
                 if not self._skip_errors:
                     sys.stdout.buffer.write(b"".join(shown))
                     raise CommandError(
-                        what + message_of(error), hint="pass over it with --skip-message-on-error"
+                        what + in_words(error), hint="pass over it with --skip-message-on-error"
                     ) from None
-                tell("console-consumer", what + message_of(error))
+                tell("console-consumer", what + in_words(error))
         sys.stdout.buffer.write(b"".join(shown))
         sys.stdout.buffer.flush()
 

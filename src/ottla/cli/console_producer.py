@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from ottla.cli.arguments import command_parser, require
 from ottla.cli.client_options import add_client, client_settings, either, key_values, known_only, merge, run_client
 from ottla.cli.connection import read_properties
-from ottla.cli.errors import CommandError, message_of, tell
+from ottla.cli.errors import CommandError, tell
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.cli.line_reader import LineReader
@@ -123,7 +124,7 @@ class _Outcomes:
         if error is not None:
             self._failed += 1
             if self._failed <= _TOLD_MAX:
-                tell("console-producer", f"A record was not delivered: {message_of(error)}")
+                tell("console-producer", f"A record was not delivered: {in_words(error)}")
         elif self._as_json:
             topic, partition, offset, timestamp_ms, *_ = delivery.result()
             document = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp_ms}

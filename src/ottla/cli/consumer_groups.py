@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.cli.arguments import command_parser, given, only_action, refuse_with, require
 from ottla.cli.connection import add_connection, client_properties, with_admin
-from ottla.cli.errors import CommandError, UsageError, hint_of, message_of, tell
+from ottla.cli.errors import CommandError, UsageError, hint_of, tell
 from ottla.cli.output import Output, Table
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.clients.admin import Admin, GroupListing
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         raise
     except (KafkaError, CommandError) as error:
         hint = error.hint if isinstance(error, CommandError) else hint_of(error)
-        tell(NAME, message_of(error), hint)
+        tell(NAME, in_words(error), hint)
         well = False
     return 1 if not well and output.as_json else 0
 
@@ -247,9 +248,9 @@ async def _delete(admin: "Admin", options: argparse.Namespace, output: Output) -
     if failed:
         lines = ["", f"These consumer groups were deleted successfully: {deleted}"] if deleted else []
         for group, error in failed.items():
-            tell(NAME, f"Group '{group}' could not be deleted due to: {message_of(error)}", hint_of(error))
+            tell(NAME, f"Group '{group}' could not be deleted due to: {in_words(error)}", hint_of(error))
     document = [
-        {"group": group, "error": None if error is None else message_of(error)} for group, error in results.items()
+        {"group": group, "error": None if error is None else in_words(error)} for group, error in results.items()
     ]
     output.show(document, lines)
     return not failed

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.consumer_groups import NAME
-from ottla.cli.errors import hint_of, message_of, tell
+from ottla.cli.errors import hint_of, tell
 from ottla.cli.output import MISSING, Output, Table
 from ottla.cli.reset_offsets import parse_partitions
 from ottla.clients.errors import (
@@ -12,6 +12,7 @@ from ottla.clients.errors import (
     TopicAuthorizationError,
     UnknownTopicOrPartitionError,
 )
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 
@@ -43,7 +44,7 @@ async def delete_offsets(admin: "Admin", options: argparse.Namespace, output: Ou
     if isinstance(failure, _OF_A_PARTITION):
         tell(NAME, "Encountered some partition-level error, see the follow-up details.")
     elif failure is not None:
-        tell(NAME, message_of(failure), hint_of(failure))
+        tell(NAME, in_words(failure), hint_of(failure))
     _show(group, results, failure, output)
     return not any(results.values())
 
@@ -55,18 +56,18 @@ def _show(
     for partition in sorted(results, key=lambda each: f"{each.topic}{each.partition}"):
         error = results[partition]
         number = MISSING if partition.partition == _UNKNOWN else partition.partition
-        rows.append((partition.topic, number, "Successful" if error is None else f"Error: {message_of(error)}"))
+        rows.append((partition.topic, number, "Successful" if error is None else f"Error: {in_words(error)}"))
     columns = ("TOPIC", "PARTITION", "STATUS")
     line = f"%-{max([15, *(len(row[0]) for row in rows)])}s %-10s %-15s"
     lines = [f"Request succeeded for deleting offsets from group {group}."] if failure is None else []
     document = {
         "group": group,
-        "error": None if failure is None else message_of(failure),
+        "error": None if failure is None else in_words(failure),
         "partitions": [
             {
                 "topic": partition.topic,
                 "partition": None if partition.partition == _UNKNOWN else partition.partition,
-                "error": None if error is None else message_of(error),
+                "error": None if error is None else in_words(error),
             }
             for partition, error in sorted(results.items())
         ],

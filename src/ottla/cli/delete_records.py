@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.cli.arguments import command_parser, require
 from ottla.cli.connection import add_connection, client_properties, with_admin
-from ottla.cli.errors import CommandError, hint_of, message_of, tell
+from ottla.cli.errors import CommandError, hint_of, tell
 from ottla.cli.output import Output, Table
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.clients.admin import Admin
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         failed = with_admin(client_properties(options), lambda admin: _delete(admin, offsets, output))
     except KafkaError as error:
-        tell("delete-records", message_of(error), hint_of(error))
+        tell("delete-records", in_words(error), hint_of(error))
         failed = True
     return 1 if failed and output.as_json else 0
 

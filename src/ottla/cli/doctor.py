@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 from ottla.cli.arguments import command_parser
 from ottla.cli.client_options import check_servers, run_client
 from ottla.cli.connection import add_connection, client_properties, read_properties
-from ottla.cli.errors import UsageError, message_of
+from ottla.cli.errors import UsageError
 from ottla.cli.findings import Finding, Level, fail, has_failed, ok, warn
 from ottla.cli.output import Output, Table
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.cli.doctor_security import SecureSide
@@ -97,7 +98,7 @@ async def _server_findings(host: str, port: int, side: "SecureSide | None") -> A
     try:
         addresses = await probe.resolve(host, port)
     except OSError as error:
-        yield fail(f"The name {host} is not known: {message_of(error)}", "check its spelling, DNS and /etc/hosts")
+        yield fail(f"The name {host} is not known: {in_words(error)}", "check its spelling, DNS and /etc/hosts")
         return
     yield ok(f"The name {host} stands for {', '.join(addresses)}")
     try:
@@ -112,7 +113,7 @@ async def _server_findings(host: str, port: int, side: "SecureSide | None") -> A
         )
         return
     except OSError as error:
-        yield fail(f"{place} cannot be reached: {message_of(error)}", "check network and routes")
+        yield fail(f"{place} cannot be reached: {in_words(error)}", "check network and routes")
         return
     if side is None:
         yield ok(f"{place} answers with {spoken.value}")
@@ -191,7 +192,7 @@ async def _broker_findings(settings: dict[str, str], reached: list["Node"]) -> A
         async for finding in _quorum_findings(admin):
             yield finding
     except KafkaError as error:
-        yield fail(f"The cluster does not answer any more: {message_of(error)}", "see the brokers' logs")
+        yield fail(f"The cluster does not answer any more: {in_words(error)}", "see the brokers' logs")
     finally:
         await admin.close()
 
@@ -209,7 +210,7 @@ async def _advertised_finding(node: "Node", *, bootstrap_is_local: bool) -> Find
     except OSError as error:
         return fail(
             f"Broker {node.id} tells clients to connect to {place}, which cannot be reached from here: "
-            f"{message_of(error)}",
+            f"{in_words(error)}",
             f"is broker {node.id} running? If it is, set its advertised.listeners to an address that clients can reach",
         )
     if node.host in _LOCAL_NAMES and not bootstrap_is_local:
@@ -227,7 +228,7 @@ async def _version_finding(admin: "Admin", node: "Node") -> Finding:
     try:
         described = await admin.describe_api_versions(node.id)
     except KafkaError as error:
-        return fail(f"Broker {node.id} does not say which requests it understands: {message_of(error)}", "see its log")
+        return fail(f"Broker {node.id} does not say which requests it understands: {in_words(error)}", "see its log")
     needed = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.LIST_OFFSETS)
     missing = [key.name for key in needed if key not in described.versions]
     if missing:
@@ -244,7 +245,7 @@ async def _quorum_findings(admin: "Admin") -> AsyncIterator[Finding]:
     try:
         quorum = await admin.describe_metadata_quorum()
     except KafkaError as error:
-        yield warn(f"The controllers cannot be asked: {message_of(error)}", "`ottla metadata-quorum` may tell more")
+        yield warn(f"The controllers cannot be asked: {in_words(error)}", "`ottla metadata-quorum` may tell more")
         return
     now_ms = time.time_ns() // 1_000_000
     if quorum.leader_id < 0:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ottla.cli.errors import message_of
 from ottla.cli.findings import Finding, fail, has_failed, ok, warn
+from ottla.common.error_words import in_words
 from ottla.common.errors import InvalidConfigError, KafkaError, KafkaStorageError
 from ottla.config.kafka_config import KafkaConfig, remarks
 from ottla.log.data_directory import read_identity
@@ -103,7 +103,7 @@ def directory_findings(
             else:
                 yield ok(f"The log directory {path} is formatted, and can be read and written")
         except (KafkaStorageError, OSError) as error:
-            yield fail(f"The log directory {path} cannot be used: {message_of(error)}", _RESTORE)
+            yield fail(f"The log directory {path} cannot be used: {in_words(error)}", _RESTORE)
     yield space_finding(path, *shutil.disk_usage(path)[::2])
 
 

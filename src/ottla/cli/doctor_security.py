@@ -4,8 +4,8 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ottla.cli.errors import message_of
 from ottla.cli.findings import Finding, fail, ok
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.config.client_configs import ClientConfig
@@ -81,7 +81,7 @@ class SecureSide:
 
     def refusal_finding(self, error: BaseException) -> Finding:
         """Why the cluster has not let us in, and what to do about that."""
-        message = message_of(error)
+        message = in_words(error)
         if _CERTIFICATE_REFUSED in message and not self._has_certificate:
             message = message.replace(_CERTIFICATE_REFUSED, "wants a certificate of ours, and we have none")
             return fail(f"The cluster refuses us: {message}", f"set ssl.keystore.location {_FILE}")
@@ -118,4 +118,4 @@ def compare_login(place: str, offered: list[str], protocol: str, mechanism: str)
 
 def configuration_finding(error: BaseException) -> Finding:
     """A configuration that no client can be made of; the message says what to change."""
-    return fail(f"The configuration cannot be used: {message_of(error)}", f"change that {_FILE}")
+    return fail(f"The configuration cannot be used: {in_words(error)}", f"change that {_FILE}")

@@ -69,7 +69,7 @@ def run(name: str, command: Callable[[], int]) -> int:
         tell(name, str(error), hint)
         return error.code
     except (KafkaError, OSError) as error:
-        tell(name, message_of(error), hint_of(error))
+        tell(name, in_words(error), hint_of(error))
         _settle_output()
         return 1
     return code
@@ -83,11 +83,6 @@ def tell(name: str, message: str, hint: str = "") -> None:
     with suppress(OSError):  # a terminal may be gone, a disk full
         sys.stderr.write(f"ottla {name}: {line}\n")
         sys.stderr.flush()
-
-
-def message_of(error: BaseException) -> str:
-    """What it says to people."""
-    return in_words(error)
 
 
 def hint_of(error: BaseException) -> str:

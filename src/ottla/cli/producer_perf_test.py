@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ottla.cli.arguments import command_parser
 from ottla.cli.client_options import key_values, known_only, run_client
 from ottla.cli.connection import read_properties
-from ottla.cli.errors import CommandError, UsageError, message_of, tell
+from ottla.cli.errors import CommandError, UsageError, tell
 from ottla.cli.perf_stats import LatencyStats, metric_lines, total_line, window_line
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.clients import Delivery, Producer
@@ -285,7 +286,7 @@ class _Test:
     def _tell(self, error: BaseException, count: int = 1) -> None:
         self._failed += count
         if self._failed <= _TOLD_MAX:
-            tell("producer-perf-test", f"A record was not delivered: {message_of(error)}")
+            tell("producer-perf-test", f"A record was not delivered: {in_words(error)}")
 
 
 def _print(report: str | dict[str, Any]) -> None:

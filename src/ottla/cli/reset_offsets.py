@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.consumer_groups import NAME, wanted_groups
-from ottla.cli.errors import CommandError, UsageError, hint_of, message_of, tell
+from ottla.cli.errors import CommandError, UsageError, hint_of, tell
 from ottla.cli.output import Output, Table
 from ottla.cli.times import parse_datetime_ms, parse_duration_ms
 from ottla.clients.admin import GroupState, OffsetSpec
 from ottla.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from ottla.clients.errors import GroupIdNotFoundError, LeaderNotAvailableError, UnknownTopicOrPartitionError
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.common.topic_partition import TopicPartition
 
@@ -191,7 +192,7 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8") as stream:
             return stream.read()
     except OSError as error:
-        raise CommandError(message_of(error), hint=hint_of(error)) from None
+        raise CommandError(in_words(error), hint=hint_of(error)) from None
 
 
 def read_plan(text: str, groups: Sequence[str] | None) -> dict[str, Offsets]:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ottla.cli.arguments import command_parser
-from ottla.cli.errors import message_of, tell
+from ottla.cli.errors import tell
 from ottla.cli.own_command import own_command
 from ottla.cli.server_properties import add_properties, node_properties
 from ottla.cli.service_notice import READY, STOPPING, tell_service_manager
+from ottla.common.error_words import in_words
 from ottla.common.errors import KafkaError
 from ottla.config.kafka_config import KafkaConfig
 from ottla.raft.errors import FormatterError
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
         hint = ""
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE and options.file is None:
             hint = "give the node another port with --port, or stop what listens there"
-        tell("server", message_of(error), hint)
+        tell("server", in_words(error), hint)
         return 1
 
 

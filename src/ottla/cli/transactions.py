@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ottla.cli.arguments import add_json, command_parser
 from ottla.cli.connection import add_connection, client_properties, with_admin
-from ottla.cli.errors import CommandError, hint_of, message_of
+from ottla.cli.errors import CommandError, hint_of
 from ottla.cli.output import Output, Table, tabbed_lines
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +112,7 @@ def failing(what: str) -> "Iterator[None]":
     try:
         yield
     except KafkaError as error:
-        raise CommandError(f"{what}: {message_of(error)}", hint=hint_of(error)) from error
+        raise CommandError(f"{what}: {in_words(error)}", hint=hint_of(error)) from error
 
 
 async def _list(admin: "Admin", options: argparse.Namespace, output: Output) -> None:

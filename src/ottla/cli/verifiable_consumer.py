@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ottla.cli.arguments import command_parser
 from ottla.cli.client_options import known_only, run_client
-from ottla.cli.errors import message_of
 from ottla.cli.events import emit
 from ottla.cli.verifiable_producer import file_settings
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.cli.progress import Progress
@@ -145,7 +145,7 @@ class _Reading:
         try:
             await self._consumer.commit(offsets)
         except KafkaError as error:
-            emit("offsets_committed", offsets=shown, error=message_of(error), success=False)
+            emit("offsets_committed", offsets=shown, error=in_words(error), success=False)
         else:
             emit("offsets_committed", offsets=shown, success=True)
 

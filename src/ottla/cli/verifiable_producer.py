@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from ottla.cli.arguments import command_parser
 from ottla.cli.client_options import known_only, run_client
 from ottla.cli.connection import read_properties
-from ottla.cli.errors import UsageError, message_of
+from ottla.cli.errors import UsageError
 from ottla.cli.events import emit, java_class
+from ottla.common.error_words import in_words
 
 if TYPE_CHECKING:
     from ottla.cli.progress import Progress
@@ -149,5 +150,5 @@ class _Sending:
             key=key,
             value=value,
             exception=java_class(error),
-            message=message_of(error),
+            message=in_words(error),
         )
