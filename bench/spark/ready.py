@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ottla.spark.columns import DEFAULT_COLUMNS, arrow_schema_of, schema_of
+from ottla.spark.kept_modules import MODULES
 from ottla.spark.worker_socket import make_prompt
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class ReadyReader(DataSourceReader):
         while left > 0:
             yield batch.slice(0, left)
             left -= batch.num_rows
+        MODULES.keep()
 
 
 def _batch(rows: int, value_bytes: int) -> "pyarrow.RecordBatch":
