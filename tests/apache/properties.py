@@ -37,7 +37,10 @@ def free_ports() -> Ports:
 
 
 def server_properties(log_dir: Path, ports: Ports) -> dict[str, str]:
-    """Return what a combined node needs, with small internal topics and no topic that nobody asked for."""
+    """Return what a combined node needs, with small internal topics and no topic that nobody asked for.
+
+    Records are kept however old they say they are: retention looks half a minute after a start, in the middle of a test.
+    """
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -55,6 +58,7 @@ def server_properties(log_dir: Path, ports: Ports) -> dict[str, str]:
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
+        "log.retention.ms": "-1",
     }
 
 
