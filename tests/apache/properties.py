@@ -39,7 +39,7 @@ def free_ports() -> Ports:
 def server_properties(log_dir: Path, ports: Ports) -> dict[str, str]:
     """Return what a combined node needs, with small internal topics and no topic that nobody asked for.
 
-    Records are kept however old they say they are: retention looks half a minute after a start, in the middle of a test.
+    Records are kept however old they say they are: retention looks half a minute after a start, amid a test.
     """
     return {
         "process.roles": "broker,controller",

@@ -29,6 +29,22 @@ def test_delta_tables_are_written_and_read(spark: "SparkSession", delta_jars: li
     assert spark.read.format("delta").load(path).count() == 4
 
 
+def test_delta_cuts_a_tables_state_as_one_machine_needs(
+    delta_jars: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own default in 50 tasks at each commit, with which small batches took seconds."""
+    if not delta_jars:
+        pytest.skip("Delta's jars cannot be had here")
+    from ottla.spark.session import local_partitions, session_settings
+
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    state = "spark.databricks.delta.snapshotPartitions"
+    assert session_settings("s", packages=["delta"])[state] == str(local_partitions())
+    assert session_settings("s", packages=["delta"], conf={state: "7"})[state] == "7"
+    assert state not in session_settings("s")
+    assert state not in session_settings("s", master="k8s://https://host", packages=["delta"])
+
+
 @pytest.mark.spark_full
 def test_a_machine_without_java_runs_spark_on_pypis(tmp_path: Path) -> None:
     commands = tmp_path / "bin"

@@ -33,6 +33,8 @@ _DELTA: Final[Mapping[str, str]] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+_DELTA_STATE: Final = "spark.databricks.delta.snapshotPartitions"
+"""In how many tasks Delta works out what a table is made of, at each commit: 50, which is seconds for a small batch."""
 
 
 def spark_session(
@@ -109,6 +111,8 @@ def session_settings(
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [shipment.directory, os.environ.get("PYTHONPATH")]))
     if "delta" in packages:
         settings |= _DELTA
+        if is_local(master):
+            settings[_DELTA_STATE] = str(local_partitions())
     jars = [jar for name, jars in sets.items() for jar in find_jars(name, jars, java_home, say)]
     if jars:
         settings["spark.jars"] = ",".join(jars)
@@ -137,3 +141,8 @@ def check_packages(packages: Sequence[str]) -> dict[str, tuple[Coordinate, ...]]
 def is_local(master: str) -> bool:
     """Whether the executors are the driver itself, which has the package."""
     return master == "local" or master.startswith("local[")
+
+
+def local_partitions() -> int:
+    """In how many parts this machine does what Spark cuts in 200, and Delta in 50: each costs more than its rows."""
+    return min(16, max(2, os.cpu_count() or 2))

@@ -4,7 +4,6 @@ What Spark raises meanwhile leaves here as one sentence that names that file.
 """
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from ottla.spark.jars import Say
 from ottla.spark.pipeline.failure import PipelineFailedError, failing_as, spark_errors
 from ottla.spark.pipeline.full_disk import full_disk, written_directories
 from ottla.spark.pipeline.job import Job
-from ottla.spark.session import LOCAL, is_local, spark_session
+from ottla.spark.session import LOCAL, is_local, local_partitions, spark_session
 from ottla.spark.telling import telling
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def default_settings(job: Job) -> dict[str, str]:
     """What pipelines set unless the user does: state outside the heap, in as many partitions as one machine needs."""
     settings = {"spark.sql.streaming.stateStore.providerClass": _ROCKS_DB}
     if is_local(master_of(job)):
-        settings["spark.sql.shuffle.partitions"] = str(min(16, max(2, os.cpu_count() or 2)))
+        settings["spark.sql.shuffle.partitions"] = str(local_partitions())
     return settings
 
 
