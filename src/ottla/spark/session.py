@@ -26,6 +26,8 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
+    # What a Python worker holds two of while it writes; Spark's 64 MB are half a gigabyte on two cores.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
 }
 _LISTS: Final = frozenset({"spark.jars", "spark.jars.packages", "spark.sql.extensions", "spark.archives"})
 _LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

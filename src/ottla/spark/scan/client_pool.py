@@ -9,8 +9,8 @@ from typing import Final
 from ottla.clients.cluster.cluster_client import ClusterClient
 from ottla.config.client_configs import ConsumerConfig
 from ottla.runtime.loop_thread import LoopThread
+from ottla.spark.freed_memory import keep_freed_memory
 from ottla.spark.scan.fetch_settings import CONNECTION_DEFAULTS
-from ottla.spark.scan.freed_memory import keep_freed_memory
 
 IDLE_CLIENTS_MAX: Final = 4
 IDLE_MAX_S: Final = 120.0

@@ -11,6 +11,7 @@ from ottla.clients.consumer.completed_fetch import CompletedFetch
 from ottla.clients.consumer.record_errors import CorruptFetchError
 from ottla.runtime.loop_thread import LoopTask
 from ottla.spark.columns import arrow_schema_of
+from ottla.spark.freed_memory import give_back_freed_memory
 from ottla.spark.kept_modules import MODULES
 from ottla.spark.scan.builders import BUILDERS
 from ottla.spark.scan.client_pool import POOL, PooledClient
@@ -51,6 +52,7 @@ def read_ranges(ranges: Sequence[OffsetRange], options: ScanOptions) -> "Iterato
         finally:
             scan.close()
             MODULES.keep()
+            give_back_freed_memory(scan.read_bytes)
 
 
 def _decoded(scan: "_Scan", options: ScanOptions) -> "Iterator[pyarrow.RecordBatch | None]":
@@ -87,12 +89,14 @@ class _Scan:
         self._out: SimpleQueue[Handed] = SimpleQueue()
         self._fetcher = RangeFetcher(client.cluster, ranges, settings, self._out)
         self._task: LoopTask[None] = self._loop.submit(self._fetcher.run())
+        self.read_bytes = 0
 
     def __iter__(self) -> Iterator[CompletedFetch]:
         while (handed := self._out.get()) is not None:
             if isinstance(handed, BaseException):
                 raise handed
             size_in_bytes = handed.size_in_bytes
+            self.read_bytes += size_in_bytes
             yield handed
             del handed
             self._loop.call_soon(partial(self._fetcher.released, size_in_bytes))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.clients.sync import Producer
 from ottla.common.topic_partition import TopicPartition
+from ottla.spark.freed_memory import give_back_freed_memory
 from ottla.spark.kept_modules import MODULES
 from ottla.spark.sink.record_tables import in_larger_batches, tables_by_topic
 from ottla.spark.sink.sink_schema import SinkColumns
@@ -26,6 +27,7 @@ class TableSender:
         self._columns = columns
         self._under_way: deque[BatchDelivery] = deque()
         self._written: dict[TopicPartition, Written] = {}
+        self._sent_bytes = 0
 
     def send_all(self, batches: Iterable["pyarrow.RecordBatch"]) -> None:
         """Send every batch; waits while the producer's memory is full."""
@@ -33,6 +35,7 @@ class TableSender:
         for rows in in_larger_batches(batches):
             for name, table in tables_by_topic(rows, record_columns, topic):
                 self._under_way.append(self._producer.send_batch(name, table))
+                self._sent_bytes += table.nbytes
                 del table
             del rows
             while self._under_way and self._under_way[0].done():
@@ -44,6 +47,7 @@ class TableSender:
         while self._under_way:
             self._note(self._under_way.popleft().result())
         MODULES.keep()
+        give_back_freed_memory(self._sent_bytes)
         return list(self._written.values())
 
     def _note(self, metadata: "BatchMetadata") -> None:
