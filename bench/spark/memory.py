@@ -38,6 +38,8 @@ def memory(arena: SparkArena) -> list[Row]:
 def _peak(what: str, action: Callable[[], None]) -> Row:
     with MemoryWatch(os.getpid(), of=task_worker_bytes, pause_s=_PAUSE_S) as watch:
         action()
+    if not watch.peak_bytes:
+        raise RuntimeError("no worker of Spark's tasks was seen")
     is_reached = watch.peak_bytes <= _BAR_BYTES
     figure = f"{watch.peak_bytes / 1e6:,.0f} MB"
     print(f"  {what:18} {figure:>8} (bar: {_BAR_BYTES / 1e6:,.0f} MB) {'OK' if is_reached else 'MISS'}", flush=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _PAUSE_S = 0.5
-_TASK_WORKER = b"pyspark.daemon\0pyspark.worker\0"
+_TASK_WORKER = b"\0pyspark.worker\0"
 
 
 def resident_bytes(pid: int) -> int:
@@ -16,7 +16,7 @@ def resident_bytes(pid: int) -> int:
 
 def task_worker_bytes(pid: int) -> int:
     """The same of the Python workers of Spark's tasks below this process, and of the daemon that they fork from."""
-    return sum(_own_bytes(each) for each in _family(pid) if _TASK_WORKER in _command(each))
+    return sum(_own_bytes(each) for each in _family(pid) if _command(each).endswith(_TASK_WORKER))
 
 
 def _family(pid: int) -> list[int]:

@@ -28,9 +28,11 @@ def test_it_has_all_that_the_installed_one_has(home: Path) -> None:
     assert (home / "bin" / "spark-submit").is_file()
     assert len(list((home / "jars").iterdir())) == len(list((installed / "jars").iterdir()))
     for archive in (installed / "python" / "lib").glob("*.zip"):
-        with zipfile.ZipFile(archive) as sources, zipfile.ZipFile(home / "python" / "lib" / archive.name) as compiled:
-            expected = [f"{name}c" if name.endswith(".py") else name for name in sources.namelist()]
-            assert compiled.namelist() == expected
+        with zipfile.ZipFile(archive) as sources:
+            names = [each.filename for each in sources.infolist() if not each.is_dir()]
+        compiled = home / "python" / "lib" / archive.name
+        found = {each.relative_to(compiled).as_posix() for each in compiled.rglob("*") if each.is_file()}
+        assert found == {f"{name}c" if name.endswith(".py") else name for name in names}
 
 
 def test_a_worker_imports_byte_code_and_its_traces_show_lines(home: Path) -> None:
@@ -57,8 +59,8 @@ def test_a_file_that_is_not_as_it_was_compiled_is_compiled_anew(tmp_path: Path) 
     with zipfile.ZipFile(tmp_path / "sources.zip", "w") as sources:
         sources.writestr("changed_package/__init__.py", "A = 22\n")
     (package / "__init__.py").write_text("A = 22\n")
-    compile_archive(tmp_path / "sources.zip", tmp_path / "compiled.zip", tmp_path)
-    environment = {"PYTHONPATH": str(tmp_path / "compiled.zip")}
+    compile_archive(tmp_path / "sources.zip", tmp_path / "compiled", tmp_path)
+    environment = {"PYTHONPATH": str(tmp_path / "compiled")}
     done = subprocess.run(
         [sys.executable, "-c", "import changed_package as c; print(c.A)"],
         env=environment,
@@ -79,7 +81,7 @@ def test_environments_have_homes_of_their_own(home: Path, tmp_path: Path, monkey
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: spec)
     found = compiled_spark_home()
     assert found is not None and Path(found) != home
-    assert (home / "python" / "lib" / "pyspark.zip").is_file()
+    assert (home / "python" / "lib" / "pyspark.zip" / "pyspark").is_dir()
 
 
 def test_a_home_that_the_user_names_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Final
 
-from crc32c import crc32c
-
 from ottla.common.errors import KafkaError
 from ottla.log.producer_entry import NO_OFFSET, BatchMetadata, ProducerEntry
+from ottla.records.crc32c import crc32c
 
 VERSION: Final = 1
 

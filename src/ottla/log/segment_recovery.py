@@ -12,8 +12,6 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
-from crc32c import crc32c
-
 from ottla.common.errors import KafkaStorageError
 from ottla.log.segment import READ_CHUNK_BYTES, LogSegment
 from ottla.log.time_index import TimestampOffset
@@ -26,6 +24,7 @@ from ottla.records.batch import (
     NO_TIMESTAMP,
     RecordBatch,
 )
+from ottla.records.crc32c import crc32c
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
-from crc32c import crc32c
-
 from ottla.common.errors import CorruptRecordError
+from ottla.records.crc32c import crc32c
 
 Buffer = bytes | bytearray | memoryview
 

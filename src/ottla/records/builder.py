@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from ottla.common.errors import InvalidRecordError, InvalidTimestampError
 from ottla.records.batch import (
     CONTROL_FLAG,
@@ -28,6 +26,7 @@ from ottla.records.batch import (
     TimestampType,
 )
 from ottla.records.compression import Compression, compress
+from ottla.records.crc32c import crc32c
 from ottla.records.record import Record, SimpleRecord, encode_record
 
 __all__ = [

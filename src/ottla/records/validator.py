@@ -9,8 +9,6 @@ in place or elsewhere, the caller says (:mod:`ottla.records.inspection`).
 import struct
 from typing import Final
 
-from crc32c import crc32c
-
 from ottla.common.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -35,6 +33,7 @@ from ottla.records.batch import (
 )
 from ottla.records.batch_framing import framed_batches
 from ottla.records.compression import Compression, compression_name, may_begin
+from ottla.records.crc32c import crc32c
 from ottla.records.inspection import Inspect, inspect
 
 _place: Final = struct.Struct(">qii").pack_into

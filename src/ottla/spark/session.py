@@ -6,7 +6,9 @@ jars that are asked for (Delta's) and, where the master is not local, ships the 
 
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Final
 
 from ottla.spark.errors import SparkUnavailableError
@@ -28,6 +30,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     # What a Python worker holds two of while it writes; Spark's 64 MB are half a gigabyte on two cores.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
+    "spark.python.daemon.module": "ottla.spark.task_daemon",
 }
 _LISTS: Final = frozenset({"spark.jars", "spark.jars.packages", "spark.sql.extensions", "spark.archives"})
 _LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -80,7 +83,18 @@ def spark_session(
         raise SparkUnavailableError(f"Spark did not start: {sentence_of(error)}") from error
     if not is_local(settings["spark.master"]):
         check_executors(session, say)
+    threading.Thread(target=_look_up_formats, args=(session,), name="ottla-formats", daemon=True).start()
     return session
+
+
+def _look_up_formats(session: "SparkSession") -> None:
+    """Have Spark find out now which formats Python has, beside what the caller does first.
+
+    It asks a Python process of its own for them, 0.4 s, when the first query names one that is not Java's. What goes
+    wrong here goes wrong again there, where somebody is told: a session that is stopped meanwhile is not at fault.
+    """
+    with suppress(Exception):
+        session._jsparkSession.sessionState().dataSourceManager().dataSourceExists("ottla")
 
 
 def session_settings(

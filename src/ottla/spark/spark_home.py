@@ -37,7 +37,9 @@ def compiled_spark_home() -> str | None:
         for archive in archives:
             compile_archive(archive, directory / "python" / "lib" / archive.name, home.parent)
 
-    made_of = "\n".join([sys.version, str(home), *(f"{each.name} {each.stat().st_mtime_ns}" for each in archives)])
+    made_of = "\n".join(
+        ["directories", sys.version, str(home), *(f"{each.name} {each.stat().st_mtime_ns}" for each in archives)]
+    )
     return str(cached_directory("spark-home", made_of, make))
 
 
@@ -48,20 +50,22 @@ def _link_all(source: Path, target: Path, *, but: str) -> None:
 
 
 def compile_archive(archive: Path, target: Path, installed: Path) -> None:
-    """Write ``target``: what ``archive`` holds, with byte code for sources.
+    """Make the directory ``target``: what ``archive`` holds, with byte code for sources.
 
     Traces name the files below ``installed``, which are the same, so that they still show lines.
     """
     header = importlib.util.MAGIC_NUMBER.ljust(_HEADER_BYTES, b"\0")
-    with zipfile.ZipFile(archive) as sources, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as compiled:
-        for name in sources.namelist():
-            content = sources.read(name)
-            if not name.endswith(".py"):
-                compiled.writestr(name, content)
+    with zipfile.ZipFile(archive) as sources:
+        for entry in sources.infolist():
+            if entry.is_dir():
                 continue
-            path = installed / name
-            kept = _kept(path)
-            compiled.writestr(f"{name}c", kept or header + marshal.dumps(compile(content, str(path), "exec")))
+            content, path = sources.read(entry), target / entry.filename
+            if entry.filename.endswith(".py"):
+                source = installed / entry.filename
+                content = _kept(source) or header + marshal.dumps(compile(content, str(source), "exec"))
+                path = path.with_suffix(".pyc")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
 
 def _kept(path: Path) -> bytes | None:

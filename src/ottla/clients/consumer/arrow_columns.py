@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from crc32c import crc32c
 from numpy.typing import NDArray
 
 from ottla.clients.consumer.arrow_arrays import (
@@ -60,7 +59,9 @@ from ottla.records.columns_numba import (
     scan_batches,
 )
 from ottla.records.compression import decompress
+from ottla.records.crc32c import crc32c
 from ottla.records.record import DECOMPRESSED_BYTES_MAX, Header, SimpleRecord, records_payload
+from ottla.runtime.compiler_code import release_compiler_code
 
 _ROWS_MIN: Final = 1024
 _RUN_MAX: Final = 4096
@@ -288,6 +289,7 @@ def compile_all() -> None:
     builder.append_run(CompletedFetch(TopicPartition("", 0), 0, raw), 2)
     builder.append(RecordBatch(raw), 0)
     assert builder.finish().num_rows == 4
+    release_compiler_code()
 
 
 def _end_of(run: Run) -> int:

@@ -60,20 +60,26 @@ def slices(table: pa.Table, rows_max: Callable[[], int], bytes_max: int) -> Iter
 def records_of(batch: pa.RecordBatch) -> Iterator[BatchRecord]:
     """The rows one by one."""
     none: list[Any] = [None] * batch.num_rows
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    columns = {name: _objects(batch, name) for name in batch.schema.names}
     for key, value, timestamp_ms, partition, headers in zip(*(columns.get(name, none) for name in NAMES), strict=True):
-        yield BatchRecord(_as_bytes(value), _as_bytes(key), _headers(headers), partition, timestamp_ms)
+        yield BatchRecord(value, key, _headers(headers), partition, timestamp_ms)
 
 
 def plain_chunk(batch: pa.RecordBatch, now_ms: int, partition: int) -> RecordChunk:
     """The same as ``column_chunk``, by way of Python's objects."""
-    records = list(records_of(batch))
+    defaults = {"timestamp": now_ms, "partition": partition}
+    count = batch.num_rows
+
+    def column(name: str) -> list[Any]:
+        return _objects(batch, name) if name in batch.schema.names else [defaults.get(name)] * count
+
+    headers = [as_headers(_headers(row)) for row in column("headers")] if "headers" in batch.schema.names else None
     return RowChunk(
-        [record.key for record in records],
-        [record.value for record in records],
-        [now_ms if record.timestamp_ms is None else record.timestamp_ms for record in records],
-        [partition if record.partition is None else record.partition for record in records],
-        [as_headers(record.headers) for record in records] if "headers" in batch.schema.names else None,
+        column("key"),
+        column("value"),
+        _filled(column("timestamp"), now_ms),
+        _filled(column("partition"), partition),
+        headers,
     )
 
 
@@ -243,6 +249,18 @@ _READERS: Final = {
     "partition": _read_partitions,
     "headers": _read_headers,
 }
+
+
+def _objects(batch: pa.RecordBatch, name: str) -> list[Any]:
+    """A column as Python has it, strings as bytes."""
+    column = batch.column(name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    found = column.to_pylist()
+    return list(map(_as_bytes, found)) if _is_string(kind) else found
+
+
+def _filled(numbers: list[int | None], default: int) -> list[int]:
+    return [default if number is None else number for number in numbers]
 
 
 def _as_bytes(data: Any) -> bytes | None:

@@ -1,7 +1,6 @@
 """The offset map, compiled by numba: see :mod:`ottla.log.cleaner.offset_map` for what it does."""
 
 import numpy as np
-from crc32c import crc32c
 
 from ottla.common.errors import InvalidRecordError
 from ottla.log.cleaner.offset_map import (
@@ -15,6 +14,7 @@ from ottla.log.cleaner.offset_map import (
 from ottla.log.cleaner.runs_numba import OUTPUT_FACTOR, filter_run, put_run
 from ottla.log.cleaner.table_numba import BYTES_PER_ENTRY, Words, hash_keys, mark_retained, put_keys, summarize
 from ottla.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, Buffer
+from ottla.records.crc32c import crc32c
 from ottla.records.walk_numba import (
     COLUMNS,
     COPY_GROWTH_BYTES,

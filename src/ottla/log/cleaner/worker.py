@@ -11,8 +11,6 @@ from collections.abc import Generator, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
 from ottla.common.errors import CorruptRecordError
 from ottla.log import names
 from ottla.log.cleaner.filter import RecordFilter
@@ -26,6 +24,7 @@ from ottla.log.offset_index import OffsetIndex
 from ottla.log.segment import LogSegment
 from ottla.log.txn_index import AbortedTxn, TransactionIndex
 from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, LOG_OVERHEAD, MAGIC, Buffer, RecordBatch
+from ottla.records.crc32c import crc32c
 from ottla.runtime.port import File, Files
 
 _logger = logging.getLogger(__name__)

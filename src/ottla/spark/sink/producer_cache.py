@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from ottla.clients.sync import Producer
+from ottla.spark.freed_memory import keep_freed_memory
 
 _PRODUCERS_MAX: Final = 4
 """Those that were used least recently are closed beyond that."""
@@ -33,6 +34,7 @@ class ProducerCache:
         key = tuple(sorted(properties.items()))
         producer = self._take(key)
         if producer is None:
+            keep_freed_memory()
             producer = self._make(properties)
             try:
                 producer.start()
