@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.measure import Row
@@ -10,7 +11,8 @@ from bench.spark.arena import SparkArena
 from bench.workload import scratch_directory
 
 SECTIONS: dict[str, Callable[[SparkArena], list[Row]]] = {
-    "scan": scan.scan,
+    "scan": partial(scan.scan, size=scan.NARROW),
+    "wide": partial(scan.scan, size=scan.WIDE),
     "write": write.write,
     "latency": latency.latency,
     "memory": memory.memory,

@@ -26,9 +26,8 @@ class Bar(NamedTuple):
     ratio: float
 
 
-NARROW_SCAN_BARS = (Bar(STOCK, 3.0), Bar(TUNED, 1.7))
-WIDE_SCAN_BARS = (Bar(STOCK, 3.0), Bar(TUNED, 1.7))
-"""The issue's. With lz4 Spark alone takes so much that it cannot be reached: see docs/performance.md, rows of 1 KiB."""
+SCAN_BARS = (Bar(STOCK, 3.0), Bar(TUNED, 1.7))
+"""The issue's. With rows of 1 KiB Spark alone takes so much that the first is out of reach: see docs/performance.md."""
 WRITE_BARS = (Bar(STOCK, 1.0),)
 
 

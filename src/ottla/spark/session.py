@@ -5,6 +5,7 @@ jars that are asked for (Delta's) and, where the master is not local, ships the 
 """
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -30,10 +31,11 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     # What a Python worker holds two of while it writes; Spark's 64 MB are half a gigabyte on two cores.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
-    "spark.python.daemon.module": "ottla.spark.task_daemon",
 }
 _LISTS: Final = frozenset({"spark.jars", "spark.jars.packages", "spark.sql.extensions", "spark.archives"})
 _LOOPBACK: Final[Mapping[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_DAEMON: Final = "ottla.spark.task_daemon"
+_IMPORT_BOUND_S: Final = 30
 _DELTA: Final[Mapping[str, str]] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -119,6 +121,8 @@ def session_settings(
     settings = {"spark.app.name": app_name, "spark.master": master, **_DEFAULTS}
     if is_local(master):
         settings |= _LOOPBACK
+        if _imports(os.environ["PYSPARK_PYTHON"], _DAEMON):
+            settings["spark.python.daemon.module"] = _DAEMON
     else:
         check_master(master)
         shipment = pack([name for name in conf.get(SHIP, "").split(",") if name])
@@ -152,6 +156,15 @@ def check_packages(packages: Sequence[str]) -> dict[str, tuple[Coordinate, ...]]
     from pyspark.version import __version__
 
     return {name: coordinates_of(name, __version__) for name in packages if name in PACKAGES}
+
+
+def _imports(python: str, module: str) -> bool:
+    """Whether this interpreter finds a module by itself; one that a program puts on its own path, no other does."""
+    command = [python, "-c", f"import {module}"]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=_IMPORT_BOUND_S, check=False).returncode == 0  # noqa: S603  the one that Spark runs
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def is_local(master: str) -> bool:
