@@ -15,6 +15,7 @@ from ottla.cli.errors import UsageError
 from ottla.clients import ConsumerRecord
 from ottla.records.batch import TimestampType
 from ottla.records.record import Header
+from tests.cli.streams import signalled
 from tests.cli.terminal import Piped, run_in_terminal, run_piped
 from tests.node import Node
 
@@ -61,6 +62,12 @@ class TestConsuming:
     def test_what_is_printed(self, kafka: Node, arguments: list[str], expected: str) -> None:
         done = _cat(kafka, "-C", "-t", TOPIC, "-e", *arguments)
         assert (done.code, done.stdout) == (0, expected), done
+
+    def test_records_come_through_a_pipe_while_it_waits_for_more(self, kafka: Node) -> None:
+        done = signalled(
+            "cat", "-b", kafka.bootstrap, "-C", "-t", TOPIC, "-o", "4", number=signal.SIGINT, after="v4\n".__eq__
+        )
+        assert (done.code, done.stdout) == (130, "v4\n"), done
 
     def test_ends_are_told_unless_quiet(self, kafka: Node) -> None:
         done = _cat(kafka, "-C", "-t", TOPIC, "-e")

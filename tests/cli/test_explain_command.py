@@ -270,7 +270,7 @@ def test_a_topic_that_is_read(kafka: Node, topic: str) -> None:
     assert done.code == 0, done
     assert done.stdout.startswith(f"Topic {topic} has 2 partition(s) with 1 replica(s) each, and about 4 records")
     assert "There is one replica only" in done.stdout
-    assert "Records are deleted after 7 days." in done.stdout
+    assert "Records are kept for ever." in done.stdout
     assert f"Group {topic}-g is 3 records behind." in done.stdout
 
 

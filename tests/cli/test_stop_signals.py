@@ -163,8 +163,9 @@ def test_what_was_acknowledged_is_there(kafka: Node, topic: str, name: str, numb
 
 
 def _in_background() -> None:
-    """As a script starts `command &`: it does not hear of Ctrl-C."""
+    """As a script starts `command &`: it does not hear of Ctrl-C, but of SIGHUP, whoever has started the tests."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

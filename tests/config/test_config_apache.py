@@ -6,6 +6,7 @@ it again and compares. So these are facts, not our expectations.
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.oracle import Oracle
 FIXTURE = Path(__file__).parent / "apache_4_3_1.json"
 FACTS: dict[str, Any] = json.loads(FIXTURE.read_text())
 OUR_OWN = {"ottla.produce.validation", "ottla.send.mode", "metrics.listener"}
+WORDS_OF_JAVA_25 = re.compile(r"Range \[(\d+), (-?\d+)\) out of bounds for length (\d+)")
 PROGRAM = Path(__file__).parents[1] / "java" / "ConfigFacts.java"
 
 
@@ -152,4 +154,4 @@ def test_properties_are_written_as_java_writes_them(fact: dict[str, str]) -> Non
 def test_the_facts_are_what_apache_says(oracle: Oracle) -> None:
     done = oracle.run_source(PROGRAM, beside=[PROGRAM.with_name("KeyFacts.java")])
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == FACTS
+    assert json.loads(WORDS_OF_JAVA_25.sub(r"begin \1, end \2, length \3", done.stdout)) == FACTS

@@ -179,7 +179,7 @@ def refusal(config: DynamicConfig, resource_type: str, name: str, key: str, valu
 
 
 WRAPPED = re.compile(r"Invalid value org\.apache\.\S+: (.*) for configuration Invalid dynamic configuration")
-JAVAS_OWN = re.compile(r"/ by zero|begin 0.*|Invalid value `.*")
+JAVAS_OWN = re.compile(r"/ by zero|begin 0.*|Range \[0.*|Invalid value `.*")
 
 
 @pytest.mark.parametrize("change", TRIED, ids=lambda change: "-".join(change))

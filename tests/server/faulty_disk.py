@@ -41,9 +41,11 @@ class Faults:
 
     def strike(self, operation: str, path: str) -> None:
         """Raise what is to happen to this operation."""
-        if not os.path.exists(self._file):
+        try:
+            faults = json.loads(Path(self._file).read_text())
+        except FileNotFoundError:  # healed, perhaps at this moment
             return
-        for fault in (Fault(*fields) for fields in json.loads(Path(self._file).read_text())):
+        for fault in (Fault(*fields) for fields in faults):
             if fault.operation == operation and fnmatchcase(path, fault.path):
                 raise OSError(fault.errno, os.strerror(fault.errno))
 

@@ -40,7 +40,6 @@ class _Printed:
     def __init__(self, options: argparse.Namespace) -> None:
         self._write = printer(options)
         self._left = options.count if options.count is not None else -1
-        self._unbuffered = options.unbuffered or sys.stdout.isatty()
         self._goes_on = options.go_on
         self.read: Progress | None = None
 
@@ -59,8 +58,7 @@ class _Printed:
                 sys.stdout.buffer.write(self._write(record))
             except ValueError as error:
                 self._cannot_show(record, error)
-        if self._unbuffered or self.is_full:
-            sys.stdout.buffer.flush()
+        sys.stdout.buffer.flush()  # whoever reads a pipe sees them as they come
         if self.read is not None:
             self.read.advance(len(records))
         return rest

@@ -87,7 +87,11 @@ def test_changes_touch_only_what_they_name(admin: Admin, configured: ConfigResou
     eventually(lambda: value(admin, configured, "segment.bytes") == "1048576")
     assert value(admin, configured, "retention.ms") == "1000"
     admin.alter_configs({configured: [AlterConfigOp("retention.ms", operation=DELETE)]})
-    eventually(lambda: admin.describe_configs([configured])[configured]["retention.ms"].is_default)
+    eventually(
+        lambda: (
+            admin.describe_configs([configured])[configured]["retention.ms"].source == ConfigSource.STATIC_BROKER_CONFIG
+        )
+    )
     admin.alter_configs({configured: [AlterConfigOp("cleanup.policy", "delete", APPEND)]})
     eventually(lambda: value(admin, configured, "cleanup.policy") == "compact,delete")
     admin.alter_configs({configured: [AlterConfigOp("cleanup.policy", "compact", SUBTRACT)]})

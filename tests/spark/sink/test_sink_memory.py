@@ -10,7 +10,7 @@ from tests.clients.consumer.writing import make_topic
 from tests.node import Node
 
 BYTES = 400_000_000
-GROWTH_BYTES_MAX = {100: 36 << 20, 1_000: 42 << 20, 10_000: 54 << 20}
+GROWTH_BYTES_MAX = {100: 36 << 20, 1_000: 42 << 20, 10_000: 64 << 20}
 """By the size of values: two of Spark's batches, a producer's 16 MB with its copies, and what allocators keep."""
 
 PROGRAM = """

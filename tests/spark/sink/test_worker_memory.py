@@ -17,9 +17,13 @@ _ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import json, os, sys
+from ottla.clients.consumer.arrow_columns import compile_all
+from ottla.clients.producer.kernel_loader import KERNELS
 from ottla.spark.session import spark_session
 from tests.spark.memory import MemoryWatch, task_worker_bytes
 
+compile_all()  # workers find them on disk, but for the first that an installation ever has
+KERNELS.load()
 bootstrap, topics = sys.argv[1], sys.argv[2:]
 conf = {"spark.ui.enabled": "false", "spark.driver.memory": "1g"}
 spark = spark_session("memory", master="local[2]", conf=conf)
