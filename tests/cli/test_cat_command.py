@@ -63,7 +63,10 @@ class TestConsuming:
         done = _cat(kafka, "-C", "-t", TOPIC, "-e", *arguments)
         assert (done.code, done.stdout) == (0, expected), done
 
-    def test_records_come_through_a_pipe_while_it_waits_for_more(self, kafka: Node) -> None:
+    def test_records_come_through_a_pipe_while_it_waits_for_more(
+        self, kafka: Node, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
         done = signalled(
             "cat", "-b", kafka.bootstrap, "-C", "-t", TOPIC, "-o", "4", number=signal.SIGINT, after="v4\n".__eq__
         )
