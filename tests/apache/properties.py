@@ -16,11 +16,18 @@ class Ports(NamedTuple):
 _held: list[socket.socket] = []
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on. On Linux nobody else is given it while this process lives."""
+def free_port(wanted: int = 0) -> int:
+    """Return a port that nobody listens on. On Linux nobody else is given it while this process lives.
+
+    OSError if it is to be one that somebody has.
+    """
     held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
+    try:
+        held.bind(("127.0.0.1", wanted))
+    except BaseException:
+        held.close()
+        raise
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # from now on: another's is not for us
     port: int = held.getsockname()[1]
     if sys.platform == "linux":
         # Servers, which ask for SO_REUSEADDR too, may listen beside a socket that does not. Else the port would be

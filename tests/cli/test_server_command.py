@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.cli.server_properties import DEFAULTS
 from ottla.cli.service_notice import READY, tell_service_manager
 from ottla.config.broker_keys import BROKER_CONFIG
-from tests.apache.properties import free_ports
+from tests.apache.properties import free_port, free_ports
 from tests.cli.terminal import run_piped
 from tests.node import CLUSTER_ID
 
@@ -55,11 +55,10 @@ def listeners() -> tuple[str, str]:
 def _two_ports() -> int:
     """A free port whose next one is free, too."""
     while True:
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port: int = first.getsockname()[1]
-            with socket.socket() as second:
-                if port < 65535 and second.connect_ex(("127.0.0.1", port + 1)) != 0:
-                    return port
+        port = free_port()
+        with suppress(OSError, OverflowError):
+            free_port(port + 1)
+            return port
 
 
 def test_the_first_lines_say_how_to_use_it(tmp_path: Path) -> None:
