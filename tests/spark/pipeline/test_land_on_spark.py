@@ -18,6 +18,8 @@ from ottla.spark.pipeline.table_reading import TableSource
 from ottla.spark.pipeline.verify import verify_on
 from ottla.spark.pipeline.verify_command import VerifyRequest, settled_verification
 from ottla.spark.pipeline.verify_result import Comparison
+from ottla.spark.pyspark_versions import STREAMS_WRITE_ARROW
+from tests.spark.conftest import needs_arrow_functions
 from tests.spark.pipeline.conftest import Fill, read_topic
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ def test_what_cannot_be_landed_is_refused_and_leaves_nothing(
     assert [each.name for each in path.iterdir()] == ["mine.txt"]
 
 
+@needs_arrow_functions
 def test_avro_lands_and_what_is_not_of_its_schema_does_not(
     spark: "SparkSession", job: Job, fill: Fill, tmp_path: Path
 ) -> None:
@@ -203,9 +206,10 @@ def test_fields_that_an_inferred_schema_lacks_are_rescued_and_told(
     land(spark, job, landing, path)
     said = capfd.readouterr().err
     assert f"{job.name}: 3 records had fields that the schema lacks: " in said
-    assert {name for name in ("N", "home", "seen", "nick") if name in said.rsplit(": ", 1)[-1]} == {
-        *("N", "home", "seen", "nick")
-    }
+    told = {name for name in ("N", "home", "seen", "nick") if name in said.rsplit(": ", 1)[-1]}
+    assert told == (
+        {"N", "home", "seen", "nick"} if STREAMS_WRITE_ARROW else {"nick"}
+    )  # Spark 4.0 knows one of the names
     found = rescued_rows(spark, path, table_format)
     assert {n: text if text is None else json.loads(text) for n, text in found.items()} == {
         1: None,

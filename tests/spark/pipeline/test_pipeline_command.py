@@ -122,7 +122,7 @@ def test_a_node_with_a_demo_that_cannot_run_says_why_and_serves_on(
     assert screen.code == 0
     assert "Ottla is ready" in screen.text
     assert "the demo's pipelines do not run: PySpark is not installed: " in screen.text
-    assert "-m pip install -e '" in screen.text
+    assert "-m pip install -e '" in screen.text or "-m pip install 'ottla[spark]" in screen.text
     assert "Traceback" not in screen.text
 
 

@@ -154,7 +154,7 @@ def test_every_visible_record_of_the_ranges_comes_once(
             if is_there and each.start_offset <= offset < each.end_offset:
                 expected.append((each.partition, offset))
     assert sorted(scan.seen) == sorted(expected)
-    largest = max(len(raw) for log in written.values() for _, _, raw in log.batches)
+    largest = max((len(raw) for log in written.values() for _, _, raw in log.batches), default=0)
     # A batch that is larger than what was asked for comes whole, from each node.
     assert scan.bytes_ahead_max <= SETTINGS.ahead_bytes_max + 2 * largest
 

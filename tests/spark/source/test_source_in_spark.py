@@ -151,6 +151,9 @@ def test_a_first_batch_that_failed_loses_nothing_of_a_stream_from_the_end(
     send("while nothing ran")
     stream.before_reading = lambda: None
     stream.run()
+    if not READERS_ARE_TOLD:  # before 4.2 a run is one batch: that was the one that had failed
+        assert stream.values == []
+        stream.run()
     assert stream.values == ["while nothing ran"]
 
 
