@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.chaos.processes import python_workers
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,10 +49,11 @@ def test_workers_are_forked_with_what_tasks_need(spark: "SparkSession") -> None:
             pass
         with open(f"/proc/{os.getppid()}/cmdline") as command:
             started = command.read().split("\0")
-        yield pa.record_batch([pa.array([" ".join(started[1:4]), *sys.modules])], names=["found"])
+        yield pa.record_batch([pa.array([" ".join(started[1:4]), str(os.getpid()), *sys.modules])], names=["found"])
 
     found = {row.found for row in spark.range(1).mapInArrow(look, "found string").collect()}
     assert f"-m {MODULE} pyspark.worker" in found
+    assert found & set(map(str, python_workers(os.getpid()))), "whoever kills Spark's workers does not find this one"
     assert {
         "ottla.spark.scan.range_reader",
         "ottla.spark.sink.plain_sink",

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
-PYTHON_WORKERS = "pyspark.daemon"
+PYTHON_DAEMONS = ("pyspark.daemon", "ottla.spark.task_daemon")
+"""Spark's own, and that of the tasks of a session on one machine."""
 
 
 class Process(NamedTuple):
@@ -39,7 +40,7 @@ def executors(root_pid: int) -> list[int]:
 
 def python_workers(root_pid: int) -> list[int]:
     """Python processes that run tasks, plan, or commit: forks of Spark's daemons."""
-    found = [process for process in descendants(root_pid) if PYTHON_WORKERS in process.command]
+    found = [process for process in descendants(root_pid) if any(name in process.command for name in PYTHON_DAEMONS)]
     daemons = {process.pid for process in found}
     return [process.pid for process in found if process.parent_pid in daemons]
 
