@@ -68,12 +68,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-v", dest="verbose", action="count", help="nothing: for the habit")
     made.add_argument("-O", dest="offsets", action="store_true", help="nothing: for the habit")
     made.add_argument("-V", "--version", action="version", version=version_line(), help="print the version")
-    made.add_argument(
-        "-u",
-        dest="unbuffered",
-        action="store_true",
-        help="kcat's; records are printed as they come with and without it",
-    )
+    made.add_argument("-u", dest="unbuffered", action="store_true", help="nothing: for the habit")
     made.add_argument("files", nargs="*", metavar="FILE", help="files to send; topics with -G")
     return made
 
